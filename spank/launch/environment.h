@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Facts -> rules -> environment: the list of variables that a task gets. Sinks
+ * (spank_setenv, setenv before execvp, a printed table) consume the list.
+ */
+#pragma once
+
+#include "spank/launch/facts.h"
+#include "spank/launch/settings.h"
+
+#include <stddef.h>
+
+struct launch_assignment {
+	char *name;
+	char *value; /* NULL: the variable is removed */
+};
+
+struct launch_environment {
+	struct launch_assignment *list;
+	size_t count;
+	size_t allocated;
+};
+
+/*
+ * The variables of one task, GPU binding aside (gpus.h). The shape is the launcher's; with
+ * `auto` it is the node shape when every node has exactly one task and the task sees more
+ * than one GPU, else the worker shape. A node-shape launcher with several tasks on a node is
+ * an error that names the cure: each of them would start workers for every GPU.
+ * Returns 0; -EINVAL with ERR; -ENOMEM. ENV must be zeroed; free with _clear also on error.
+ */
+int launch_environment(const struct launch_facts *facts,
+		       const struct launch_settings *settings,
+		       struct launch_environment *env, struct launch_error *err);
+
+/*
+ * The variables of the batch step: MASTER_ADDR, MASTER_PORT, their markers and
+ * SRANK_VERSION, and no rank.
+ */
+int launch_environment_batch(const struct launch_facts *facts,
+			     const struct launch_settings *settings,
+			     struct launch_environment *env, struct launch_error *err);
+
+/* The shape that launch_environment() uses. */
+enum launch_shape launch_shape(const struct launch_facts *facts,
+			       const struct launch_settings *settings);
+
+/* Sets NAME (a later call wins), or removes it when FORMAT is NULL. -ENOMEM. */
+int launch_environment_set(struct launch_environment *env, const char *name,
+			   const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* Value of NAME in the list; NULL when it is not there or removed. */
+const char *launch_environment_get(const struct launch_environment *env, const char *name);
+
+void launch_environment_clear(struct launch_environment *env);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The launchers: which shape of step each needs and which variables it reads. This one
+ * table drives the plugin, `srank exec`, the generator, `srank explain` and the manual.
+ */
+#pragma once
+
+#include <stddef.h>
+
+enum launch_shape {
+	LAUNCH_WORKER, /* one task per worker (GPU) */
+	LAUNCH_NODE,   /* one task per node, which forks the workers */
+};
+
+/* What a variable's value is made from; see environment.c for the rule of each. */
+enum launch_value {
+	LAUNCH_VALUE_TEXT, /* the text itself */
+	LAUNCH_VALUE_RANK,
+	LAUNCH_VALUE_WORLD_SIZE,
+	LAUNCH_VALUE_LOCAL_RANK,
+	LAUNCH_VALUE_LOCAL_SIZE,
+	LAUNCH_VALUE_NODE_RANK,
+	LAUNCH_VALUE_NNODES,
+	LAUNCH_VALUE_NPROC,	   /* workers per node: GPUs visible to the task */
+	LAUNCH_VALUE_ADDR,
+	LAUNCH_VALUE_PORT,
+	LAUNCH_VALUE_ENDPOINT,	   /* addr:port, [v6]:port */
+	LAUNCH_VALUE_RUN_ID,	   /* the same in every task of a step, unlike any other step */
+	LAUNCH_VALUE_ELASTIC,	   /* MIN:MAX */
+	LAUNCH_VALUE_TF_CONFIG,
+};
+
+enum launch_when {
+	LAUNCH_ALWAYS,
+	LAUNCH_STATIC,	/* without elastic= */
+	LAUNCH_ELASTIC, /* with elastic= */
+};
+
+struct launch_variable {
+	const char *name;
+	enum launch_value value;
+	enum launch_when when;
+	const char *text; /* for LAUNCH_VALUE_TEXT */
+};
+
+struct launch_launcher {
+	const char *name;
+	enum launch_shape shape;
+	const char *summary;			/* one line for `srank launchers` */
+	const struct launch_variable *variables; /* besides the shape's common set; ended by
+						    a NULL name; NULL: none */
+};
+
+/* All launchers in the order in which they are shown; COUNT of them. */
+extern const struct launch_launcher launch_launchers[];
+extern const size_t launch_launchers_count;
+
+/* By name; NULL when there is none. `auto` is not in the table. */
+const struct launch_launcher *launch_launcher_find(const char *name);
+
+/* "worker" or "node". */
+const char *launch_shape_name(enum launch_shape shape);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table that `verbose` prints at rank 0 and `srank explain` prints before the job runs:
+ * one row a node, the same columns from the same rules.
+ */
+#pragma once
+
+#include "spank/launch/facts.h"
+#include "spank/launch/settings.h"
+
+#include <stdio.h>
+
+/*
+ * Prints launcher, shape, address, port and where the port came from, then one row per node
+ * (node rank, node, ranks; long lists of equal nodes are folded). Needs the facts of any
+ * task; BLOCK says that tasks are numbered node by node, which makes the ranks known.
+ * -EINVAL with ERR as from launch_address() and launch_port().
+ */
+int launch_report(FILE *out, const struct launch_facts *facts,
+		  const struct launch_settings *settings, bool block,
+		  struct launch_error *err);

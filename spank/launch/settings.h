@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The settings of a launch: what `--srank=LIST`, SRANK=LIST and the arguments in
+ * plugstack.conf say. One table of keys parses all three, prints `--srank=help` and feeds
+ * the manual.
+ */
+#pragma once
+
+#include "spank/launch/error.h"
+#include "spank/launch/launchers.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum launch_gpus_mode {
+	LAUNCH_GPUS_ORDER,
+	LAUNCH_GPUS_MASK,
+	LAUNCH_GPUS_FIRST,
+	LAUNCH_GPUS_MAP,
+	LAUNCH_GPUS_NONE,
+};
+
+/* Outside Linux's default range of client ports, 32768-60999 (ip_local_port_range). */
+#define LAUNCH_PORT_LOW	 20000
+#define LAUNCH_PORT_HIGH 29999
+
+struct launch_settings {
+	bool on;			 /* act in this step */
+	bool help;			 /* print the keys and do nothing else */
+	bool verbose;			 /* table at rank 0 */
+	const struct launch_launcher *launcher; /* NULL: auto */
+	enum launch_gpus_mode gpus;
+	char gpus_map[256];		 /* text behind map: */
+	bool local_zero;		 /* local=0 */
+	uint16_t port;			 /* port=N; 0: by rule */
+	uint16_t port_low, port_high;	 /* ports=LO-HI */
+	char suffix[64];		 /* inserted before the first dot of the host name */
+	char domain[192];		 /* appended behind the host name, without leading dot */
+	bool busy_warns;		 /* busy=warn */
+	bool omp_keep;			 /* omp=keep */
+	uint32_t elastic_min, elastic_max; /* elastic=MIN:MAX; 0: static */
+};
+
+/* One key, for help texts and the manual. */
+struct launch_key {
+	const char *name;	/* "gpus" */
+	const char *values;	/* "order|mask|first|map:LIST|none"; NULL: a bare word */
+	const char *help;	/* one line */
+};
+
+/* The keys, ended by a NULL name. Launcher names are keys too and stand in launchers.h. */
+extern const struct launch_key launch_keys[];
+
+/* Built-in defaults: off, auto, gpus=order, ports 20000-29999. */
+void launch_settings_init(struct launch_settings *settings);
+
+/*
+ * Applies LIST ("torchrun,gpus=none,verbose") on top of SETTINGS; a later entry wins. NULL,
+ * "" and Slurm's literal "(null)" for an option without argument mean an empty list.
+ * A list that is not `off` or `help` switches on. -EINVAL with ERR naming the entry,
+ * what is wrong and the nearest known key, launcher or value; SETTINGS is then unchanged.
+ */
+int launch_settings_parse(struct launch_settings *settings, const char *list,
+			  struct launch_error *err);
+
+/*
+ * Applies one argument of plugstack.conf: the same keys, and default=on|off. Does not
+ * switch on by itself.
+ */
+int launch_settings_site(struct launch_settings *settings, const char *argument,
+			 struct launch_error *err);
+
+/* Prints the keys and launchers, as `--srank=help` shows them. */
+void launch_settings_help(FILE *out);
