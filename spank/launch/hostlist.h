@@ -7,6 +7,12 @@
  * Grammar as `scontrol show hostnames` of Slurm 23.11 and later takes it (a suffix behind
  * the brackets included; older releases refuse that). Order and duplicates are kept as
  * written, the low bound's width rules zero padding, the last bracket varies fastest.
+ * Entries are separated by commas, blanks or newlines, and empty ones are passed over, as
+ * hostlist_create() in Slurm's src/common/hostlist.c does.
+ *
+ * The texts reach a root daemon from a job's environment: nothing here allocates or
+ * recurses, and the time is linear in the length of the text (and, for _find and _each, in
+ * the number of names).
  */
 #pragma once
 
@@ -16,10 +22,14 @@
 /* A host name is at most 253 characters (RFC 1035) and Slurm's node names are shorter. */
 #define LAUNCH_HOST_MAX 256
 
+/* Slurm itself knows at most five dimensions (HIGHEST_DIMENSIONS in its hostlist.c). */
+#define LAUNCH_HOST_BRACKETS_MAX 8
+
 /*
- * Number of hosts in LIST. 0 on success; -EINVAL when LIST is not a host list (empty,
- * "(null)", unbalanced or empty brackets, a descending or non-numeric range); -ERANGE when
- * it names more than UINT32_MAX hosts.
+ * Number of hosts in LIST. 0 on success; -EINVAL when LIST is not a host list (NULL, empty,
+ * "(null)", unbalanced, empty or nested brackets, more than LAUNCH_HOST_BRACKETS_MAX of them
+ * in one entry, a descending or non-numeric range); -ERANGE when it names more than
+ * UINT32_MAX hosts.
  */
 int launch_hostlist_count(const char *list, uint32_t *count);
 
@@ -29,10 +39,17 @@ int launch_hostlist_count(const char *list, uint32_t *count);
  */
 int launch_hostlist_nth(const char *list, uint32_t n, char *name, size_t size);
 
-/* Position (from 0) of the first entry that equals HOST; -ENOENT when there is none. */
+/*
+ * Position (from 0) of the first name that equals HOST. -EINVAL and -ERANGE as in _count;
+ * -ENOENT when there is none.
+ */
 int launch_hostlist_find(const char *list, const char *host, uint32_t *position);
 
-/* Calls VISIT for each name in order until it returns non-zero, and returns that value. */
+/*
+ * Calls VISIT for each name in order until it returns non-zero, and returns that value; 0
+ * when all were visited. -EINVAL and -ERANGE as in _count, before the first call;
+ * -ENAMETOOLONG when it comes to a name of LAUNCH_HOST_MAX characters or more.
+ */
 int launch_hostlist_each(const char *list,
 			 int (*visit)(const char *name, uint32_t position, void *arg),
 			 void *arg);
@@ -43,6 +60,9 @@ int launch_hostlist_each(const char *list,
  */
 int launch_counts_nth(const char *text, uint32_t n, uint32_t *tasks);
 
+/* Number of nodes among the first NODES that have more than TASKS tasks. -EINVAL as above. */
+int launch_counts_above(const char *text, uint32_t tasks, uint32_t nodes, uint32_t *above);
+
 /* Sum over all nodes, number of nodes, and the smallest and largest count. */
 struct launch_counts {
 	uint32_t nodes;
@@ -50,4 +70,6 @@ struct launch_counts {
 	uint32_t least;
 	uint32_t most;
 };
+
+/* -EINVAL as above; -ERANGE when nodes or tasks do not fit into 32 bits. */
 int launch_counts_read(const char *text, struct launch_counts *counts);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum launch_shape {
@@ -21,12 +22,16 @@ enum launch_value {
 	LAUNCH_VALUE_LOCAL_SIZE,
 	LAUNCH_VALUE_NODE_RANK,
 	LAUNCH_VALUE_NNODES,
-	LAUNCH_VALUE_NPROC,	   /* workers per node: GPUs visible to the task */
+	LAUNCH_VALUE_CROSS_RANK,   /* nodes before this one that have a task with its local rank */
+	LAUNCH_VALUE_CROSS_SIZE,   /* nodes that have a task with its local rank */
+	LAUNCH_VALUE_NPROC,	   /* workers per node: GPUs visible to the task; none: not set */
 	LAUNCH_VALUE_ADDR,
+	LAUNCH_VALUE_LOCAL_ADDR,   /* this node's own address */
 	LAUNCH_VALUE_PORT,
 	LAUNCH_VALUE_ENDPOINT,	   /* addr:port, [v6]:port */
 	LAUNCH_VALUE_RUN_ID,	   /* the same in every task of a step, unlike any other step */
 	LAUNCH_VALUE_ELASTIC,	   /* MIN:MAX */
+	LAUNCH_VALUE_IS_HOST,	   /* is_host=1 on the node of MASTER_ADDR, else is_host=0 */
 	LAUNCH_VALUE_TF_CONFIG,
 };
 
@@ -46,9 +51,10 @@ struct launch_variable {
 struct launch_launcher {
 	const char *name;
 	enum launch_shape shape;
-	const char *summary;			/* one line for `srank launchers` */
+	const char *summary;			 /* one line for `srank launchers` */
 	const struct launch_variable *variables; /* besides the shape's common set; ended by
 						    a NULL name; NULL: none */
+	bool bare; /* no common set either: the ranks come from PMIx */
 };
 
 /* All launchers in the order in which they are shown; COUNT of them. */

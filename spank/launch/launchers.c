@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The table of launchers. A new launcher is one array of variables and one row; names,
+ * rules and manual follow from it.
+ */
+#include "spank/launch/launchers.h"
+
+#include <string.h>
+
+/*
+ * torchrun reads the default of every option from PET_<OPTION> (PyTorch's
+ * torch/distributed/argparse_util.py); an option on its command line still wins.
+ *
+ * static: node rank, master address and port are only looked at with this backend, and it
+ * is the one that keeps ranks in the order of the nodes. It ignores PET_RDZV_ENDPOINT
+ * only when that is empty, so the elastic variables must not be left over from an outer
+ * step.
+ *
+ * c10d: the store is opened by the node that finds its own name or address in the
+ * endpoint
+ * (_matches_machine_hostname in torch/distributed/elastic/rendezvous/utils.py); with
+ * suffix= or domain= no node might, so is_host says it. Members are sorted by their own
+ * address and its owner's becomes the workers' MASTER_ADDR, hence PET_LOCAL_ADDR.
+ * Three restarts: PyTorch's default of 0 ends the job with its first lost node.
+ */
+static const struct launch_variable torchrun[] = {
+	{"PET_NNODES", LAUNCH_VALUE_NNODES, LAUNCH_STATIC, NULL},
+	{"PET_NNODES", LAUNCH_VALUE_ELASTIC, LAUNCH_ELASTIC, NULL},
+	{"PET_NPROC_PER_NODE", LAUNCH_VALUE_NPROC, LAUNCH_ALWAYS, NULL},
+	{"PET_RDZV_BACKEND", LAUNCH_VALUE_TEXT, LAUNCH_STATIC, "static"},
+	{"PET_NODE_RANK", LAUNCH_VALUE_NODE_RANK, LAUNCH_STATIC, NULL},
+	{"PET_MASTER_ADDR", LAUNCH_VALUE_ADDR, LAUNCH_STATIC, NULL},
+	{"PET_MASTER_PORT", LAUNCH_VALUE_PORT, LAUNCH_STATIC, NULL},
+	{"PET_RDZV_BACKEND", LAUNCH_VALUE_TEXT, LAUNCH_ELASTIC, "c10d"},
+	{"PET_RDZV_ENDPOINT", LAUNCH_VALUE_ENDPOINT, LAUNCH_ELASTIC, NULL},
+	{"PET_RDZV_ID", LAUNCH_VALUE_RUN_ID, LAUNCH_ELASTIC, NULL},
+	{"PET_RDZV_CONF", LAUNCH_VALUE_IS_HOST, LAUNCH_ELASTIC, NULL},
+	{"PET_LOCAL_ADDR", LAUNCH_VALUE_LOCAL_ADDR, LAUNCH_ELASTIC, NULL},
+	{"PET_MAX_RESTARTS", LAUNCH_VALUE_TEXT, LAUNCH_ELASTIC, "3"},
+	{NULL},
+};
+
+/*
+ * `--launcher pytorch` and `--launcher slurm` are served by the common set and Slurm's
+ * own variables. `--launcher mpi` reads Open MPI's (mmengine/dist/utils.py), which srun
+ * never sets, not even with --mpi=pmix.
+ */
+static const struct launch_variable mmengine[] = {
+	{"OMPI_COMM_WORLD_RANK", LAUNCH_VALUE_RANK, LAUNCH_ALWAYS, NULL},
+	{"OMPI_COMM_WORLD_SIZE", LAUNCH_VALUE_WORLD_SIZE, LAUNCH_ALWAYS, NULL},
+	{"OMPI_COMM_WORLD_LOCAL_RANK", LAUNCH_VALUE_LOCAL_RANK, LAUNCH_ALWAYS, NULL},
+	{"OMPI_COMM_WORLD_LOCAL_SIZE", LAUNCH_VALUE_LOCAL_SIZE, LAUNCH_ALWAYS, NULL},
+	{NULL},
+};
+
+/* As DeepSpeed's own launcher sets them (deepspeed/launcher/launch.py): node rank, nodes.
+ */
+static const struct launch_variable deepspeed[] = {
+	{"CROSS_RANK", LAUNCH_VALUE_NODE_RANK, LAUNCH_ALWAYS, NULL},
+	{"CROSS_SIZE", LAUNCH_VALUE_NNODES, LAUNCH_ALWAYS, NULL},
+	{"LOCAL_SIZE", LAUNCH_VALUE_LOCAL_SIZE, LAUNCH_ALWAYS, NULL},
+	{NULL},
+};
+
+/*
+ * The address is taken whole, host:port, by jax.distributed.initialize()
+ * (jax/_src/distributed.py). The port alone is for releases whose Slurm detection reads
+ * it.
+ */
+static const struct launch_variable jax[] = {
+	{"JAX_COORDINATOR_ADDRESS", LAUNCH_VALUE_ENDPOINT, LAUNCH_ALWAYS, NULL},
+	{"JAX_COORDINATOR_PORT", LAUNCH_VALUE_PORT, LAUNCH_ALWAYS, NULL},
+	{NULL},
+};
+
+static const struct launch_variable tensorflow[] = {
+	{"TF_CONFIG", LAUNCH_VALUE_TF_CONFIG, LAUNCH_ALWAYS, NULL},
+	{NULL},
+};
+
+/*
+ * Horovod's cross communicator joins the tasks of equal local rank, so with uneven nodes
+ * it is smaller than the number of nodes.
+ */
+static const struct launch_variable horovod[] = {
+	{"HOROVOD_RANK", LAUNCH_VALUE_RANK, LAUNCH_ALWAYS, NULL},
+	{"HOROVOD_SIZE", LAUNCH_VALUE_WORLD_SIZE, LAUNCH_ALWAYS, NULL},
+	{"HOROVOD_LOCAL_RANK", LAUNCH_VALUE_LOCAL_RANK, LAUNCH_ALWAYS, NULL},
+	{"HOROVOD_LOCAL_SIZE", LAUNCH_VALUE_LOCAL_SIZE, LAUNCH_ALWAYS, NULL},
+	{"HOROVOD_CROSS_RANK", LAUNCH_VALUE_CROSS_RANK, LAUNCH_ALWAYS, NULL},
+	{"HOROVOD_CROSS_SIZE", LAUNCH_VALUE_CROSS_SIZE, LAUNCH_ALWAYS, NULL},
+	{NULL},
+};
+
+/* clang-format off */
+const struct launch_launcher launch_launchers[] = {
+	{"torch",      LAUNCH_WORKER, "PyTorch, one task per GPU (env://)", NULL, false},
+	{"torchrun",   LAUNCH_NODE,   "torchrun, one task per node", torchrun, false},
+	{"mmengine",   LAUNCH_WORKER, "MMEngine and MMDetection 3.x, any --launcher", mmengine, false},
+	{"accelerate", LAUNCH_NODE,   "accelerate launch, one task per node", NULL, false},
+	{"lightning",  LAUNCH_WORKER, "PyTorch Lightning, one task per device", NULL, false},
+	{"deepspeed",  LAUNCH_WORKER, "DeepSpeed, one task per GPU", deepspeed, false},
+	{"jax",        LAUNCH_WORKER, "JAX, one process per task", jax, false},
+	{"tensorflow", LAUNCH_WORKER, "TensorFlow's MultiWorkerMirroredStrategy", tensorflow, false},
+	{"horovod",    LAUNCH_WORKER, "Horovod, one task per GPU", horovod, false},
+	{"mpi",        LAUNCH_WORKER, "MPI: binding and threads; ranks come from PMIx", NULL, true},
+};
+/* clang-format on */
+
+const size_t launch_launchers_count =
+	sizeof(launch_launchers) / sizeof(*launch_launchers);
+
+const struct launch_launcher *launch_launcher_find(const char *name)
+{
+	for (size_t i = 0; i < launch_launchers_count; i++) {
+		if (strcmp(launch_launchers[i].name, name) == 0)
+			return &launch_launchers[i];
+	}
+	return NULL;
+}
+
+const char *launch_shape_name(enum launch_shape shape)
+{
+	return shape == LAUNCH_NODE ? "node" : "worker";
+}
