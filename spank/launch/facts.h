@@ -39,6 +39,8 @@ struct launch_facts {
 	uint32_t ncpus;		 /* CPUs in the task's affinity mask; 0: not known */
 	char *gpus;		 /* device tokens visible to the task, as Slurm set them,
 				    comma-separated and opaque; NULL: none */
+	uint32_t gpu_variables;	 /* bit i: launch_gpu_variables[i] of gpus.h is set in the
+				    task; Slurm gives all of them the same list */
 
 	/* What the user set before the step, after the precedence rules; NULL: nothing. */
 	char *user_addr;
