@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Diagnostics: what every reader and every rule before launch has to say. Rooms add to one
- * collector and go on, so that a run reports all faults and not the first; the command
- * prints the collector, sorted by place, and takes its exit code from the counts.
+ * Diagnostics: what every reader and every rule before launch has to say. Rooms add to
+ * one collector and go on, so that a run reports all faults and not the first; the
+ * command prints the collector, sorted by place, and takes its exit code from the counts.
  */
 #pragma once
 
@@ -31,13 +31,15 @@ struct diag_place {
 
 struct diag_item {
 	enum diag_severity severity;
-	const char *rule;	 /* "spec-unknown-key": static text, never NULL */
+	const char *rule;        /* "spec-unknown-key": static text, never NULL */
 	struct diag_place place; /* file name owned by the collector */
 	char *message;
-	char *fix; /* what to write instead, one line; NULL: none */
+	char *fix;     /* what to write instead, one line; NULL: none */
+	size_t order;  /* of adding: keeps the sort stable */
+	size_t source; /* index of the file in sources; SIZE_MAX: no file */
 };
 
-/* The text that a file name stands for, kept for the source line under a message. */
+/* A file that was named, and its text, if it is known, for the source line. */
 struct diag_source {
 	char *file;
 	char *text;
@@ -60,10 +62,10 @@ void diag_init(struct diag *diag);
 void diag_clear(struct diag *diag);
 
 /*
- * Adds one item. PLACE may be NULL. The message is one line without a full stop or newline;
- * control characters in it are printed escaped. Never fails: without memory the item is
- * counted and `lost` is set. A second item with the same severity, rule, place and message
- * is dropped.
+ * Adds one item. PLACE may be NULL. The message is one line without a full stop or
+ * newline; control characters in it are printed escaped. Never fails: without memory the
+ * item is counted and `lost` is set. An item that repeats a recent one, as when a YAML
+ * alias brings the same fault to several places, is dropped.
  */
 void diag_add(struct diag *diag, enum diag_severity severity, const char *rule,
 	      const struct diag_place *place, const char *format, ...)
@@ -76,7 +78,8 @@ void diag_fix(struct diag *diag, const char *format, ...)
 /* Copies the text of FILE (again: replaces it), for source lines. */
 void diag_source(struct diag *diag, const char *file, const char *text, size_t length);
 
-/* By file in order of first appearance, line, column, severity; equal items keep their order. */
+/* By file in order of first appearance, line, column, severity; equal items keep their
+ * order. */
 void diag_sort(struct diag *diag);
 
 enum diag_look {
@@ -91,7 +94,8 @@ enum diag_look {
  */
 void diag_print(struct diag *diag, FILE *out, unsigned int look);
 
-/* What LOOK should be for OUT: source and colour on a terminal; NO_COLOR takes colour away. */
+/* What LOOK should be for OUT: source and colour on a terminal; NO_COLOR takes colour
+ * away. */
 unsigned int diag_look(FILE *out);
 
 /* "error", "warning", "note". */

@@ -10,7 +10,7 @@
 
 /* How the script asks for GPUs: sites refuse one spelling or the other. */
 enum spec_dialect {
-	SPEC_DIALECT_GRES,	    /* --gres=gpu:[TYPE:]N, N a node */
+	SPEC_DIALECT_GRES,          /* --gres=gpu:[TYPE:]N, N a node */
 	SPEC_DIALECT_GPUS_PER_NODE, /* --gpus-per-node=[TYPE:]N */
 	SPEC_DIALECT_GPUS_PER_TASK, /* --gpus-per-task=[TYPE:]N */
 };
@@ -21,7 +21,7 @@ struct spec_partition {
 	struct spec_value nodes;
 	struct spec_value cpus_per_node;
 	struct spec_value gpus_per_node;
-	struct spec_value mem;	/* MiB a node */
+	struct spec_value mem;  /* MiB a node */
 	struct spec_value time; /* seconds */
 };
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The job spec: a YAML file read into one struct in which every value keeps its place
- * (file:line:column) and whether it was given at all. One table of fields (fields.c) drives
- * the reader, the overrides of the command line, and the check of the manual page; a new
- * field is a member here, a line there and a paragraph in srank-spec(5).
+ * (file:line:column) and whether it was given at all. One table of fields (fields.c)
+ * drives the reader, the overrides of the command line, and the check of the manual page;
+ * a new field is a member here, a line there and a paragraph in srank-spec(5).
  *
- * Values are typed by the table and never by YAML's own guesses: YAML 1.1 makes `72:00:00` the
- * number 259200, `no` a boolean and `010` eight. The scalar's text is what counts.
+ * Values are typed by the table and never by YAML's own guesses: YAML 1.1 makes
+ * `72:00:00` the number 259200, `no` a boolean and `010` eight. The scalar's text is what
+ * counts.
  */
 #pragma once
 
@@ -39,7 +40,7 @@ struct spec {
 		struct spec_value ntasks_per_node;
 		struct spec_value cpus_per_task;
 		struct spec_value cpus_per_gpu;
-		struct spec_value mem;	     /* text as sbatch takes it; number in MiB */
+		struct spec_value mem;       /* text as sbatch takes it; number in MiB */
 		struct spec_value exclusive; /* number 0 or 1; text true, user or mcs */
 	} resources;
 	struct {
@@ -58,8 +59,9 @@ struct spec {
 	struct {
 		struct spec_value gpus; /* order, mask, first, map:LIST, none */
 	} binding;
-	struct spec_value env;	 /* items with names, in the order written */
-	struct spec_value setup; /* items: shell lines or blocks of them, run before srun */
+	struct spec_value env; /* items with names, in the order written */
+	struct spec_value
+		setup; /* items: shell lines or blocks of them, run before srun */
 	struct spec_value teardown;
 	struct {
 		struct spec_value args; /* words */
@@ -70,20 +72,20 @@ struct spec {
 	} mmdet;
 
 	/* About the spec itself. */
-	const char *file;	    /* as given; "-": standard input */
+	const char *file;            /* as given; "-": standard input */
 	struct spec_value overrides; /* items: the texts of -s in the order given */
-	uint64_t digest;	    /* FNV-1a of the file's bytes and the overrides */
-	struct spec_arena *arena;   /* owns every text */
+	uint64_t digest;             /* FNV-1a of the file's bytes and the overrides */
+	struct spec_arena *arena;    /* owns every text */
 };
 
 /* The fields of struct spec, ended by a NULL name. */
 extern const struct spec_field spec_fields[];
 
 /*
- * Reads the spec FILE ("-": standard input) into SPEC, which must be zeroed. Reports every
- * fault to DIAG with its place. 0; -EINVAL when DIAG got an error; -errno when the file cannot
- * be read (reported too); -ENOMEM. SPEC is always in a state that spec_clear() takes, and
- * what was right in it is there.
+ * Reads the spec FILE ("-": standard input) into SPEC, which must be zeroed. Reports
+ * every fault to DIAG with its place. 0; -EINVAL when DIAG got an error; -errno when the
+ * file cannot be read (reported too); -ENOMEM. SPEC is always in a state that
+ * spec_clear() takes, and what was right in it is there.
  */
 int spec_read(struct spec *spec, const char *file, struct diag *diag);
 
@@ -93,10 +95,10 @@ int spec_read_text(struct spec *spec, const char *file, const char *text, size_t
 
 /*
  * Applies `key.path=value` (`resources.nodes=4`, `env.FOO=a b`, `mmdet=null`) on top of
- * SPEC. The value is taken as written, without YAML, unless the field is a list, a map or a
- * section and it starts with `[` or `{`; `null` deletes the field, the section or the one
- * entry of a map. Places in DIAG are `-s:N:COL`, the Nth override. -EINVAL as above; SPEC
- * then keeps the old value.
+ * SPEC. The value is taken as written, without YAML, unless the field is a list, a map or
+ * a section and it starts with `[` or `{`; `null` deletes the field, the section or the
+ * one entry of a map. Places in DIAG are `-s:N:COL`, the Nth override. -EINVAL as above;
+ * SPEC then keeps the old value.
  */
 int spec_override(struct spec *spec, const char *assignment, struct diag *diag);
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/* Reading a whole small file. */
+#include "gen/spec/file.h"
+
+#include "gen/spec/yaml.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int read_stream(FILE *in, char **text, size_t *length)
+{
+	size_t size = 0, got;
+
+	*length = 0;
+	do {
+		if (*length == size) {
+			char *grown;
+
+			size = size ? 2 * size : 8192;
+			grown = realloc(*text, size);
+			if (!grown)
+				return -ENOMEM;
+			*text = grown;
+		}
+		errno = 0;
+		got = fread(*text + *length, 1, size - *length, in);
+		*length += got;
+	} while (got > 0 && *length <= SPEC_YAML_BYTES);
+	return ferror(in) ? -(errno ? errno : EIO) : 0;
+}
+
+int spec_file_read(const char *file, char **text, size_t *length, struct diag *diag)
+{
+	const struct diag_place place = {.file = file};
+	bool standard = strcmp(file, "-") == 0;
+	FILE *in = standard ? stdin : fopen(file, "re");
+	int rc = in ? 0 : -errno;
+
+	*text = NULL;
+	*length = 0;
+	if (in)
+		rc = read_stream(in, text, length);
+	if (in && !standard)
+		fclose(in);
+	if (rc < 0) {
+		diag_add(diag, DIAG_ERROR, "spec-file", &place, "cannot be read: %s",
+			 strerror(-rc));
+		free(*text);
+		*text = NULL;
+	}
+	return rc;
+}

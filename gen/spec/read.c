@@ -1,0 +1,737 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The reader that all tables share. One row in `types` says what a type is called in
+ * messages and which function reads it; nothing here knows a key of the spec.
+ */
+#include "gen/spec/read.h"
+
+#include "gen/spec/scalar.h"
+#include "spank/launch/launchers.h"
+#include "spank/launch/nearest.h"
+#include "spank/launch/settings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+/* Slurm counts in 32 bits and keeps the highest values for itself (slurm.h, NO_VAL). */
+#define COUNT_MAX INT32_MAX
+
+/* Merges of merges; YAML that people write has one or two. */
+#define MERGE_DEPTH 16
+
+struct reader {
+	struct spec_arena **arena;
+	struct diag *diag;
+	size_t stop;                  /* count of errors at which reading ends */
+	const char *section;          /* being read; NULL: the top level */
+	const struct spec_field *all; /* table of the top level */
+};
+
+struct pair {
+	const struct spec_node *key, *value;
+	bool merged; /* came by `<<` */
+};
+
+/* The entries of one mapping, its own before the merged ones. */
+struct pairs {
+	struct pair *list;
+	size_t count;
+	size_t visited; /* merged maps and entries, taken or not: bounds a merge bomb */
+};
+
+typedef int (*read_function)(struct reader *reader, const struct spec_field *field,
+			     const struct spec_node *node, void *place);
+
+static bool is_full(const struct reader *reader)
+{
+	return reader->diag->errors >= reader->stop;
+}
+
+/* True when WORD stands in LIST, a text of words separated by blanks; *INDEX: which. */
+static bool word_in_list(const char *list, const char *word, uint64_t *index)
+{
+	size_t length = strlen(word);
+
+	*index = 0;
+	while (list && *list) {
+		size_t size = strcspn(list, " ");
+
+		if (size == length && memcmp(list, word, length) == 0)
+			return true;
+		list += size;
+		list += strspn(list, " ");
+		++*index;
+	}
+	return false;
+}
+
+static int value_is_wrong(const struct reader *reader, const struct spec_field *field,
+			  const struct spec_node *node, const char *expected)
+{
+	diag_add(reader->diag, DIAG_ERROR, "spec-value", &node->place,
+		 "%s: '%.60s' is not %s", field->name, node->text, expected);
+	return -EINVAL;
+}
+
+static int read_text(struct reader *reader, const struct spec_field *field,
+		     const struct spec_node *node, void *place)
+{
+	const char *text = node->text;
+
+	if (*text == '\0') {
+		diag_add(reader->diag, DIAG_ERROR, "spec-value", &node->place,
+			 "%s is empty; give it a value or remove the line", field->name);
+		return -EINVAL;
+	}
+	for (; *text; text++) {
+		if ((unsigned char)*text < 0x20 || *text == 0x7f)
+			return value_is_wrong(reader, field, node,
+					      "one line without control characters");
+	}
+	return 0;
+}
+
+static int read_name(struct reader *reader, const struct spec_field *field,
+		     const struct spec_node *node, void *place)
+{
+	const char *text = node->text;
+
+	for (; *text; text++) {
+		if (!isalnum((unsigned char)*text) && !strchr("_.-", *text))
+			break;
+	}
+	if (*node->text == '\0' || *text != '\0')
+		return value_is_wrong(reader, field, node,
+				      "a name of letters, digits, _ . -");
+	return 0;
+}
+
+static int read_count(struct reader *reader, const struct spec_field *field,
+		      const struct spec_node *node, void *place)
+{
+	struct spec_value *value = place;
+	uint64_t most = field->most ? field->most : COUNT_MAX;
+	const char *text = node->text;
+	uint64_t number = 0;
+	char expected[80];
+
+	for (; isdigit((unsigned char)*text) && number <= most; text++)
+		number = 10 * number + (uint64_t)(*text - '0');
+	if (*node->text == '\0' || *text != '\0' || number < field->least ||
+	    number > most) {
+		if (field->least == most)
+			snprintf(expected, sizeof(expected), "%u", field->least);
+		else if (field->most)
+			snprintf(expected, sizeof(expected),
+				 "a whole number from %u to %u", field->least,
+				 field->most);
+		else
+			snprintf(expected, sizeof(expected),
+				 "a whole number of at least %u", field->least);
+		if (number > most && !field->most)
+			snprintf(expected, sizeof(expected),
+				 "a number that Slurm can count to");
+		return value_is_wrong(reader, field, node, expected);
+	}
+	value->number = number;
+	return 0;
+}
+
+static int read_choice(struct reader *reader, const struct spec_field *field,
+		       const struct spec_node *node, void *place)
+{
+	struct spec_value *value = place;
+	char expected[160];
+
+	if (word_in_list(field->choices, node->text, &value->number))
+		return 0;
+	snprintf(expected, sizeof(expected), "one of: %s", field->choices);
+	return value_is_wrong(reader, field, node, expected);
+}
+
+static int read_flag(struct reader *reader, const struct spec_field *field,
+		     const struct spec_node *node, void *place)
+{
+	/* The booleans of YAML 1.1 but for the single letters. */
+	static const char *const words[] = {"false", "true", "no", "yes", "off", "on"};
+	struct spec_value *value = place;
+	char expected[160];
+	uint64_t index;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcasecmp(node->text, words[i]) == 0) {
+			value->number = i % 2;
+			value->text = words[i % 2];
+			return 0;
+		}
+	}
+	if (word_in_list(field->choices, node->text, &index)) {
+		value->number = 1;
+		return 0;
+	}
+	snprintf(expected, sizeof(expected), "one of: true false%s%s",
+		 field->choices ? " " : "", field->choices ? field->choices : "");
+	return value_is_wrong(reader, field, node, expected);
+}
+
+static int read_launcher(struct reader *reader, const struct spec_field *field,
+			 const struct spec_node *node, void *place)
+{
+	const char *nearest;
+
+	if (launch_launcher_find(node->text))
+		return 0;
+	nearest = launch_nearest(node->text, &launch_launchers[0].name,
+				 launch_launchers_count, sizeof(launch_launchers[0]));
+	if (nearest)
+		diag_add(reader->diag, DIAG_ERROR, "spec-value", &node->place,
+			 "%s: there is no '%.60s'; did you mean %s?", field->name,
+			 node->text, nearest);
+	else
+		diag_add(reader->diag, DIAG_ERROR, "spec-value", &node->place,
+			 "%s: there is no '%.60s'; `srank launchers` lists them all",
+			 field->name, node->text);
+	return -EINVAL;
+}
+
+/* The rule of what a binding can be stands in the launch settings and nowhere else. */
+static int read_binding(struct reader *reader, const struct spec_field *field,
+			const struct spec_node *node, void *place)
+{
+	struct launch_settings settings;
+	struct launch_error error = {{0}};
+	char list[sizeof(settings.gpus_map) + 16];
+	int length = snprintf(list, sizeof(list), "gpus=%s", node->text);
+
+	launch_settings_init(&settings);
+	if (length < (int)sizeof(list) &&
+	    launch_settings_parse(&settings, list, &error) == 0)
+		return 0;
+	diag_add(reader->diag, DIAG_ERROR, "spec-value", &node->place, "%s: %s",
+		 field->name,
+		 launch_error_is_set(&error) ? error.text : "the list is too long");
+	return -EINVAL;
+}
+
+static int read_time(struct reader *reader, const struct spec_field *field,
+		     const struct spec_node *node, void *place)
+{
+	struct spec_value *value = place;
+	char hint[SPEC_HINT_MAX];
+
+	if (spec_time_read(node->text, &value->number, hint) == 0)
+		return 0;
+	value_is_wrong(reader, field, node,
+		       "a time that sbatch takes: MINUTES, HOURS:MINUTES:SECONDS, "
+		       "DAYS-HOURS:MINUTES:SECONDS");
+	if (*hint)
+		diag_fix(reader->diag, "%s: %s", field->name, hint);
+	return -EINVAL;
+}
+
+static int read_memory(struct reader *reader, const struct spec_field *field,
+		       const struct spec_node *node, void *place)
+{
+	struct spec_value *value = place;
+	char hint[SPEC_HINT_MAX];
+
+	if (spec_memory_read(node->text, &value->number, hint) == 0)
+		return 0;
+	value_is_wrong(reader, field, node,
+		       "a size that sbatch takes: digits and K, M, G or T, or 0 for all");
+	if (*hint)
+		diag_fix(reader->diag, "%s: %s", field->name, hint);
+	return -EINVAL;
+}
+
+static int add_item(struct reader *reader, struct spec_value *value, const char *name,
+		    const char *text, const struct diag_place *place)
+{
+	struct spec_item *items = spec_arena_grow(reader->arena, value->items,
+						  value->count, sizeof(*items));
+
+	if (!items)
+		return -ENOMEM;
+	value->items = items;
+	items[value->count++] =
+		(struct spec_item){.name = name, .text = text, .place = *place};
+	return 0;
+}
+
+static int read_list(struct reader *reader, const struct spec_field *field,
+		     const struct spec_node *node, struct spec_value *value)
+{
+	int result = 0, rc = 0;
+
+	for (size_t i = 0; i < node->count && !is_full(reader) && rc == 0; i++) {
+		const struct spec_node *child = node->children[i];
+
+		if (child->kind == SPEC_NODE_SCALAR && !child->null) {
+			rc = add_item(reader, value, NULL, child->text, &child->place);
+			continue;
+		}
+		diag_add(reader->diag, DIAG_ERROR, "spec-type", &child->place,
+			 child->kind == SPEC_NODE_SCALAR
+				 ? "%s: an element without a value; write '' for an "
+				   "empty text"
+				 : "%s: an element is a list or a map; expected a text",
+			 field->name);
+		result = -EINVAL;
+	}
+	return rc < 0 ? rc : result;
+}
+
+static int read_words(struct reader *reader, const struct spec_field *field,
+		      const struct spec_node *node, void *place)
+{
+	struct spec_value *value = place;
+	const char **words;
+	size_t count;
+	int rc;
+
+	if (node->kind == SPEC_NODE_SEQUENCE)
+		return read_list(reader, field, node, value);
+	rc = spec_words_split(node->text, reader->arena, &words, &count);
+	if (rc == -EINVAL)
+		diag_add(reader->diag, DIAG_ERROR, "spec-value", &node->place,
+			 "%s: a quote is not closed, or a backslash ends the text; "
+			 "write a list, one element a word",
+			 field->name);
+	for (size_t i = 0; i < count && rc == 0; i++)
+		rc = add_item(reader, value, NULL, words[i], &node->place);
+	return rc;
+}
+
+static int read_lines(struct reader *reader, const struct spec_field *field,
+		      const struct spec_node *node, void *place)
+{
+	struct spec_value *value = place;
+
+	if (node->kind == SPEC_NODE_SEQUENCE)
+		return read_list(reader, field, node, value);
+	return add_item(reader, value, NULL, node->text, &node->place);
+}
+
+/*
+ * Adds one entry unless its key is there already. MERGED says that it came by `<<`: then
+ * the key that stood first wins, otherwise a second one is a fault.
+ */
+static int add_pair(struct reader *reader, struct pairs *pairs,
+		    const struct spec_node *key, const struct spec_node *value,
+		    bool merged)
+{
+	struct pair *grown;
+
+	for (size_t i = 0; i < pairs->count; i++) {
+		const struct spec_node *other = pairs->list[i].key;
+
+		if (strcmp(other->text, key->text) != 0)
+			continue;
+		if (merged)
+			return 0;
+		diag_add(reader->diag, DIAG_ERROR, "spec-duplicate-key", &key->place,
+			 "key %.60s stands here a second time; the first is on line %u",
+			 key->text, other->place.line);
+		return -EINVAL;
+	}
+	grown = spec_arena_grow(reader->arena, pairs->list, pairs->count, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	pairs->list = grown;
+	grown[pairs->count++] = (struct pair){key, value, merged};
+	return 0;
+}
+
+static bool is_merge(const struct spec_node *key)
+{
+	return strcmp(key->text, "<<") == 0;
+}
+
+static int merge(struct reader *reader, const struct spec_node *from, struct pairs *pairs,
+		 unsigned int depth);
+
+static int check_size(struct reader *reader, const struct spec_node *node,
+		      const struct pairs *pairs)
+{
+	if (pairs->count + pairs->visited <= SPEC_YAML_KEYS)
+		return 0;
+	diag_add(reader->diag, DIAG_ERROR, "spec-yaml", &node->place,
+		 "more than %d keys in one map, merged ones counted", SPEC_YAML_KEYS);
+	return -EINVAL;
+}
+
+/* The entries of NODE itself, then those of its merge keys, nearest first. */
+static int collect(struct reader *reader, const struct spec_node *node,
+		   struct pairs *pairs, unsigned int depth)
+{
+	int result = 0;
+
+	for (size_t i = 0; i < node->count && !is_full(reader); i += 2) {
+		const struct spec_node *key = node->children[i];
+		int rc;
+
+		if (depth > 0)
+			pairs->visited++;
+		rc = check_size(reader, node, pairs);
+		if (rc < 0)
+			return rc;
+		if (key->kind != SPEC_NODE_SCALAR) {
+			diag_add(reader->diag, DIAG_ERROR, "spec-type", &key->place,
+				 "a key must be a plain word");
+			rc = -EINVAL;
+		} else if (!is_merge(key)) {
+			rc = add_pair(reader, pairs, key, node->children[i + 1],
+				      depth > 0);
+		}
+		if (rc == -ENOMEM)
+			return rc;
+		if (rc < 0)
+			result = rc;
+	}
+	for (size_t i = 0; i < node->count && !is_full(reader); i += 2) {
+		const struct spec_node *key = node->children[i];
+
+		if (key->kind == SPEC_NODE_SCALAR && is_merge(key)) {
+			int rc = merge(reader, node->children[i + 1], pairs, depth + 1);
+
+			if (rc < 0)
+				return rc;
+		}
+	}
+	return result;
+}
+
+/* yaml.org/type/merge.html: a map, or a list of maps of which the earlier win. */
+static int merge(struct reader *reader, const struct spec_node *from, struct pairs *pairs,
+		 unsigned int depth)
+{
+
+	if (depth > MERGE_DEPTH) {
+		diag_add(reader->diag, DIAG_ERROR, "spec-yaml", &from->place,
+			 "merges nest deeper than %d", MERGE_DEPTH);
+		return -EINVAL;
+	}
+	if (from->kind == SPEC_NODE_MAPPING)
+		return collect(reader, from, pairs, depth);
+	for (size_t i = 0; i < from->count; i++) {
+		int rc;
+
+		if (from->children[i]->kind != SPEC_NODE_MAPPING)
+			break;
+		pairs->visited++;
+		rc = check_size(reader, from, pairs);
+		if (rc == 0)
+			rc = collect(reader, from->children[i], pairs, depth);
+		if (rc < 0 || i + 1 == from->count)
+			return rc;
+	}
+	diag_add(reader->diag, DIAG_ERROR, "spec-type", &from->place,
+		 "<< takes a map or a list of maps, by their aliases: `<<: *name`");
+	return -EINVAL;
+}
+
+bool spec_variable_name(const char *name)
+{
+	if (!isalpha((unsigned char)*name) && *name != '_')
+		return false;
+	while (isalnum((unsigned char)*name) || *name == '_')
+		name++;
+	return *name == '\0';
+}
+
+static int read_map(struct reader *reader, const struct spec_field *field,
+		    const struct spec_node *node, void *place)
+{
+	struct spec_value *value = place;
+	struct pairs pairs = {0};
+	int result = collect(reader, node, &pairs, 0);
+
+	for (size_t i = 0; i < pairs.count && result != -ENOMEM && !is_full(reader);
+	     i++) {
+		const struct spec_node *key = pairs.list[i].key,
+				       *text = pairs.list[i].value;
+		int rc = -EINVAL;
+
+		if (!spec_variable_name(key->text))
+			diag_add(reader->diag, DIAG_ERROR, "spec-value", &key->place,
+				 "%s: '%.60s' cannot be the name of a variable",
+				 field->name, key->text);
+		else if (text->kind != SPEC_NODE_SCALAR)
+			diag_add(reader->diag, DIAG_ERROR, "spec-type", &text->place,
+				 "%s: the value of %.60s must be a text", field->name,
+				 key->text);
+		else
+			rc = text->null ? 0
+					: add_item(reader, value, key->text, text->text,
+						   &text->place);
+		if (rc < 0)
+			result = rc;
+	}
+	return result;
+}
+
+/* The same struct for all sections: fields have offsets in the whole. */
+static int read_fields(struct reader *reader, void *base, const struct spec_field *fields,
+		       const struct spec_node *node);
+
+static int read_section(struct reader *reader, const struct spec_field *field,
+			const struct spec_node *node, void *base)
+{
+	const char *outer = reader->section;
+	int rc;
+
+	reader->section = field->name;
+	rc = read_fields(reader, base, field->fields, node);
+	reader->section = outer;
+	return rc;
+}
+
+static int read_table(struct reader *reader, const struct spec_field *field,
+		      const struct spec_node *node, void *place)
+{
+	struct spec_table *table = place;
+	struct pairs pairs = {0};
+	int result = collect(reader, node, &pairs, 0);
+
+	if (result == -ENOMEM)
+		return result;
+	table->place = node->place;
+	table->count = 0;
+	table->entries = spec_arena_alloc(reader->arena, (pairs.count + 1) * field->size);
+	if (!table->entries)
+		return -ENOMEM;
+	for (size_t i = 0; i < pairs.count && result != -ENOMEM && !is_full(reader);
+	     i++) {
+		void *entry = (char *)table->entries + table->count++ * field->size;
+		const struct spec_node *key = pairs.list[i].key,
+				       *value = pairs.list[i].value;
+		int rc = 0;
+
+		*(struct spec_value *)entry = (struct spec_value){
+			.given = true, .place = key->place, .text = key->text};
+		if (value->kind == SPEC_NODE_MAPPING) {
+			rc = read_section(reader, field, value, entry);
+		} else if (!value->null) {
+			diag_add(reader->diag, DIAG_ERROR, "spec-type", &value->place,
+				 "%s: %.60s must be a map", field->name, key->text);
+			rc = -EINVAL;
+		}
+		if (rc < 0)
+			result = rc;
+	}
+	return result;
+}
+
+enum accepts {
+	ACCEPTS_SCALAR = 1 << SPEC_NODE_SCALAR,
+	ACCEPTS_LIST = 1 << SPEC_NODE_SEQUENCE,
+	ACCEPTS_MAP = 1 << SPEC_NODE_MAPPING,
+};
+
+static const struct {
+	unsigned int accepts;
+	const char *what;
+	read_function read;
+} types[] = {
+	[SPEC_TEXT] = {ACCEPTS_SCALAR, "a text", read_text},
+	[SPEC_NAME] = {ACCEPTS_SCALAR, "a name", read_name},
+	[SPEC_COUNT] = {ACCEPTS_SCALAR, "a whole number", read_count},
+	[SPEC_FLAG] = {ACCEPTS_SCALAR, "true or false", read_flag},
+	[SPEC_CHOICE] = {ACCEPTS_SCALAR, "one of its words", read_choice},
+	[SPEC_LAUNCHER] = {ACCEPTS_SCALAR, "the name of a launcher", read_launcher},
+	[SPEC_BINDING] = {ACCEPTS_SCALAR, "a way to bind GPUs", read_binding},
+	[SPEC_TIME] = {ACCEPTS_SCALAR, "a time", read_time},
+	[SPEC_MEMORY] = {ACCEPTS_SCALAR, "a size", read_memory},
+	[SPEC_WORDS] = {ACCEPTS_SCALAR | ACCEPTS_LIST, "a list of words, or a text",
+			read_words},
+	[SPEC_LINES] = {ACCEPTS_SCALAR | ACCEPTS_LIST, "a text, or a list of texts",
+			read_lines},
+	[SPEC_MAP] = {ACCEPTS_MAP, "a map of names to texts", read_map},
+	[SPEC_SECTION] = {ACCEPTS_MAP, "a map", read_section},
+	[SPEC_TABLE] = {ACCEPTS_MAP, "a map of names to maps", read_table},
+};
+
+static int read_value(struct reader *reader, void *base, const struct spec_field *field,
+		      const struct spec_node *node)
+{
+	static const char *const kinds[] = {"a single value", "a list", "a map"};
+	struct spec_value *place = (void *)((char *)base + field->offset);
+	struct spec_value value = {
+		.given = true, .place = node->place, .text = node->text};
+	int rc;
+
+	if (!(types[field->type].accepts & 1u << node->kind)) {
+		diag_add(reader->diag, DIAG_ERROR, "spec-type", &node->place,
+			 "%s is %s; expected %s", field->name, kinds[node->kind],
+			 types[field->type].what);
+		return -EINVAL;
+	}
+	if (field->type == SPEC_SECTION)
+		return read_section(reader, field, node, base);
+	if (field->type == SPEC_TABLE)
+		return read_table(reader, field, node, place);
+	rc = types[field->type].read(reader, field, node, &value);
+	if (rc == 0)
+		*place = value;
+	return rc;
+}
+
+const struct spec_field *spec_field_find(const struct spec_field *fields,
+					 const char *name)
+{
+	uint64_t index;
+
+	for (; fields->name; fields++) {
+		if (strcmp(fields->name, name) == 0 ||
+		    word_in_list(fields->aliases, name, &index))
+			return fields;
+	}
+	return NULL;
+}
+
+static size_t fields_count(const struct spec_field *fields)
+{
+	size_t count = 0;
+
+	while (fields[count].name)
+		count++;
+	return count;
+}
+
+void spec_unknown_key(const char *name, const struct diag_place *place,
+		      const char *section, const struct spec_field *fields,
+		      const struct spec_field *all, struct diag *diag)
+{
+	const char *nearest = launch_nearest(name, &fields->name, fields_count(fields),
+					     sizeof(*fields));
+	const struct spec_field *elsewhere = NULL;
+	const char *where = NULL, *in = section ? section : "the top level";
+
+	if (section)
+		elsewhere = spec_field_find(all, name);
+	for (; !elsewhere && all->name; all++) {
+		if (all->type != SPEC_SECTION || all->fields == fields)
+			continue;
+		elsewhere = spec_field_find(all->fields, name);
+		where = all->name;
+	}
+	if (elsewhere && where)
+		diag_add(diag, DIAG_ERROR, "spec-unknown-key", place,
+			 "unknown key %.60s in %s; %s stands under %s", name, in,
+			 elsewhere->name, where);
+	else if (elsewhere)
+		diag_add(diag, DIAG_ERROR, "spec-unknown-key", place,
+			 "unknown key %.60s in %s; %s stands at the top level, not "
+			 "indented",
+			 name, in, elsewhere->name);
+	else if (nearest)
+		diag_add(diag, DIAG_ERROR, "spec-unknown-key", place,
+			 "unknown key %.60s in %s; did you mean %s?", name, in, nearest);
+	else
+		diag_add(diag, DIAG_ERROR, "spec-unknown-key", place,
+			 "unknown key %.60s in %s", name, in);
+}
+
+static int read_fields(struct reader *reader, void *base, const struct spec_field *fields,
+		       const struct spec_node *node)
+{
+	const struct spec_node *seen[SPEC_FIELDS_MAX] = {NULL};
+	struct pairs pairs = {0};
+	int result = collect(reader, node, &pairs, 0);
+
+	for (size_t i = 0; i < pairs.count && result != -ENOMEM && !is_full(reader);
+	     i++) {
+		const struct spec_node *key = pairs.list[i].key,
+				       *value = pairs.list[i].value;
+		const struct spec_field *field = spec_field_find(fields, key->text);
+		const struct spec_node **first = field ? &seen[field - fields] : NULL;
+		int rc = 0;
+
+		/* A place for anchors that are only merged: keys that no version will
+		 * take. */
+		if (!reader->section && strncmp(key->text, "x-", 2) == 0)
+			continue;
+		if (!field) {
+			spec_unknown_key(key->text, &key->place, reader->section, fields,
+					 reader->all, reader->diag);
+			rc = -EINVAL;
+		} else if (*first && pairs.list[i].merged) {
+			continue;
+		} else if (*first) {
+			diag_add(reader->diag, DIAG_ERROR, "spec-duplicate-key",
+				 &key->place,
+				 "%.60s and %.60s are the same key; the first is on line "
+				 "%u",
+				 key->text, (*first)->text, (*first)->place.line);
+			rc = -EINVAL;
+		} else {
+			*first = key;
+			/* Nothing, ~ and null mean "not given" for every type. */
+			if (!value->null)
+				rc = read_value(reader, base, field, value);
+		}
+		if (rc < 0)
+			result = rc;
+	}
+	return result;
+}
+
+static struct reader new_reader(const struct spec_field *all, struct spec_arena **arena,
+				struct diag *diag)
+{
+	return (struct reader){.arena = arena,
+			       .diag = diag,
+			       .all = all,
+			       .stop = diag->errors + SPEC_FAULTS_MAX};
+}
+
+static int finish(const struct reader *reader, const struct spec_node *node, int rc)
+{
+	if (rc == -EINVAL && is_full(reader))
+		diag_add(reader->diag, DIAG_NOTE, "spec-faults",
+			 &(struct diag_place){.file = node->place.file},
+			 "stopped after %d errors", SPEC_FAULTS_MAX);
+	return rc;
+}
+
+int spec_read_fields(void *base, const struct spec_field *fields,
+		     const struct spec_node *root, struct spec_arena **arena,
+		     struct diag *diag)
+{
+	struct reader reader = new_reader(fields, arena, diag);
+
+	if (!root || root->null)
+		return 0;
+	if (root->kind != SPEC_NODE_MAPPING) {
+		diag_add(diag, DIAG_ERROR, "spec-type", &root->place,
+			 "expected a map of keys, `key: value` on each line");
+		return -EINVAL;
+	}
+	return finish(&reader, root, read_fields(&reader, base, fields, root));
+}
+
+int spec_read_value(void *base, const struct spec_field *field,
+		    const struct spec_field *all, const struct spec_node *node,
+		    struct spec_arena **arena, struct diag *diag)
+{
+	struct reader reader = new_reader(all, arena, diag);
+
+	return finish(&reader, node, read_value(&reader, base, field, node));
+}
+
+void spec_delete_value(void *base, const struct spec_field *field)
+{
+	void *place = (char *)base + field->offset;
+
+	if (field->type == SPEC_SECTION) {
+		for (const struct spec_field *part = field->fields; part->name; part++)
+			spec_delete_value(base, part);
+	} else if (field->type == SPEC_TABLE) {
+		*(struct spec_table *)place = (struct spec_table){0};
+	} else {
+		*(struct spec_value *)place = (struct spec_value){0};
+	}
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * YAML text -> a tree of nodes with their places, on libyaml's events. Aliases are shared
+ * nodes and are never expanded, so the tree is no larger than the text.
+ */
+#pragma once
+
+#include "gen/diag.h"
+#include "gen/spec/arena.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* A spec is some hundred lines; these only keep a wrong or hostile file from hurting. */
+#define SPEC_YAML_BYTES (1024 * 1024)
+#define SPEC_YAML_DEPTH 64
+#define SPEC_YAML_KEYS  4096 /* in one mapping, merged ones included */
+
+enum spec_node_kind {
+	SPEC_NODE_SCALAR,
+	SPEC_NODE_SEQUENCE,
+	SPEC_NODE_MAPPING,
+};
+
+struct spec_node {
+	enum spec_node_kind kind;
+	bool null;               /* scalar: nothing, ~ or null without quotes */
+	const char *text;        /* scalar */
+	struct diag_place place; /* of an alias where the node is used by one */
+	struct spec_node *
+		*children; /* sequence: elements; mapping: key, value, key, ... */
+	size_t count;      /* of children */
+};
+
+/*
+ * Parses TEXT, one YAML document in UTF-8. FILE must outlive the nodes. Faults go to DIAG
+ * with rule spec-yaml; TEXT itself is given to diag_source() by the caller. *ROOT is NULL
+ * for a document without content. 0; -EINVAL; -ENOMEM.
+ */
+int spec_yaml_parse(struct spec_node **root, const char *file, const char *text,
+		    size_t length, struct spec_arena **arena, struct diag *diag);
