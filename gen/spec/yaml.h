@@ -33,9 +33,12 @@ struct spec_node {
 };
 
 /*
- * Parses TEXT, one YAML document in UTF-8. FILE must outlive the nodes. Faults go to DIAG
- * with rule spec-yaml; TEXT itself is given to diag_source() by the caller. *ROOT is NULL
- * for a document without content. 0; -EINVAL; -ENOMEM.
+ * Parses TEXT, one YAML document in UTF-8. FILE must outlive the nodes. AT is the place
+ * of everything in a text that is itself one value, as on the command line; NULL: lines
+ * and columns are counted. Faults go to DIAG with rule spec-yaml; TEXT itself is given to
+ * diag_source() by the caller. *ROOT is NULL for a document without content. 0; -EINVAL;
+ * -ENOMEM.
  */
 int spec_yaml_parse(struct spec_node **root, const char *file, const char *text,
-		    size_t length, struct spec_arena **arena, struct diag *diag);
+		    size_t length, const struct diag_place *at, struct spec_arena **arena,
+		    struct diag *diag);
