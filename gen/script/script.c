@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Header and context of a script. The header is a table, one row per directive, in the
+ * order in which it is written; the context is what templates can say
+ * (templates/README.md lists the names).
+ */
+#include "gen/script/script.h"
+#include "gen/script/quote.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the value of a directive comes from. */
+enum source {
+	FROM_SPEC,      /* the text of a value of the spec, when given */
+	FROM_PLAN,      /* a number of the plan, when known */
+	FROM_GPUS,      /* GPUs by the site's dialect */
+	FROM_EXCLUSIVE, /* --exclusive or --exclusive=user|mcs */
+};
+
+struct directive {
+	const char *option;
+	enum source source;
+	size_t offset; /* FROM_SPEC: in struct spec */
+	enum plan_quantity quantity;
+};
+
+/* clang-format off */
+#define SPEC(option, member)   {option, FROM_SPEC, offsetof(struct spec, member), 0}
+#define PLAN(option, quantity) {option, FROM_PLAN, 0, quantity}
+/* clang-format on */
+
+static const struct directive directives[] = {
+	SPEC("--job-name", name),
+	SPEC("--partition", batch.partition),
+	SPEC("--account", batch.account),
+	SPEC("--qos", batch.qos),
+	SPEC("--reservation", batch.reservation),
+	SPEC("--constraint", batch.constraint),
+	/*
+	 * Both, always: without --nodes, --ntasks-per-node is only an upper limit
+	 * (sbatch.1), and the tasks may be laid out over other nodes than planned.
+	 */
+	PLAN("--nodes", PLAN_NODES),
+	PLAN("--ntasks-per-node", PLAN_NTASKS_PER_NODE),
+	PLAN("--cpus-per-task", PLAN_CPUS_PER_TASK),
+	{NULL, FROM_GPUS, 0, 0},
+	SPEC("--mem", resources.mem),
+	{"--exclusive", FROM_EXCLUSIVE, 0, 0},
+	SPEC("--time", batch.time),
+	SPEC("--output", batch.output),
+	SPEC("--error", batch.error),
+};
+
+/* TEXT as one shell word, to be freed; NULL without memory. */
+static char *word(const char *text)
+{
+	char *result = NULL;
+	size_t length;
+	FILE *out = open_memstream(&result, &length);
+
+	if (!out)
+		return NULL;
+	script_quote_word(out, text);
+	if (fclose(out) != 0) {
+		free(result);
+		return NULL;
+	}
+	return result;
+}
+
+static void add_word(struct script_value *parent, const char *name, const char *text)
+{
+	char *quoted = word(text);
+
+	script_value_text(parent, name, quoted);
+	free(quoted);
+}
+
+static const char *file_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+int script_folder(const struct spec_value *pattern, char **folder)
+{
+	const char *text = pattern->given ? pattern->text : "";
+	size_t length = strcspn(text, "%");
+
+	*folder = NULL;
+	while (length > 0 && text[length - 1] != '/')
+		length--;
+	while (length > 0 && text[length - 1] == '/')
+		length--;
+	if (length == 0)
+		return 0;
+	*folder = strndup(text, length);
+	return *folder ? 0 : -ENOMEM;
+}
+
+/* One directive whose value is TEXT, which stands at PLACE in the spec. */
+static int write_directive(FILE *out, const char *option, const char *text,
+			   const struct diag_place *place, struct diag *diag)
+{
+	if (!script_quote_directive_ok(text)) {
+		diag_add(diag, DIAG_ERROR, "script-directive", place,
+			 "%s cannot have a line end in its value: sbatch reads a "
+			 "directive as "
+			 "one line",
+			 option + 2);
+		return -EINVAL;
+	}
+	fprintf(out, "#SBATCH %s=", option);
+	script_quote_directive(out, text);
+	fputc('\n', out);
+	return 0;
+}
+
+static int write_gpus(FILE *out, const struct plan *plan, const struct spec_site *site,
+		      struct diag *diag)
+{
+	const char *type = plan->gpu_type ? plan->gpu_type : "";
+	const char *colon = plan->gpu_type ? ":" : "";
+
+	if (!plan_value(plan, PLAN_GPUS))
+		return 0;
+	switch (plan->dialect) {
+	case SPEC_DIALECT_GRES:
+		fprintf(out, "#SBATCH --gres=gpu:%s%s%" PRIu64 "\n", type, colon,
+			plan_value(plan, PLAN_GPUS_PER_NODE));
+		break;
+	case SPEC_DIALECT_GPUS_PER_NODE:
+		fprintf(out, "#SBATCH --gpus-per-node=%s%s%" PRIu64 "\n", type, colon,
+			plan_value(plan, PLAN_GPUS_PER_NODE));
+		break;
+	case SPEC_DIALECT_GPUS_PER_TASK:
+		if (!plan_known(plan, PLAN_GPUS_PER_TASK)) {
+			diag_add(diag, DIAG_ERROR, "script-gpus-per-task",
+				 &site->gpu_dialect.place,
+				 "gpus_per_task cannot ask for %" PRIu64
+				 " GPUs a node that "
+				 "%" PRIu64 " tasks share",
+				 plan_value(plan, PLAN_GPUS_PER_NODE),
+				 plan_value(plan, PLAN_NTASKS_PER_NODE));
+			diag_fix(diag, "gpu_dialect: gpus_per_node");
+			return -EINVAL;
+		}
+		/* Slurm refuses it without a number of tasks (src/interfaces/gres.c). */
+		fprintf(out, "#SBATCH --ntasks=%" PRIu64 "\n",
+			plan_value(plan, PLAN_NTASKS));
+		fprintf(out, "#SBATCH --gpus-per-task=%s%s%" PRIu64 "\n", type, colon,
+			plan_value(plan, PLAN_GPUS_PER_TASK));
+		break;
+	}
+	return 0;
+}
+
+static int write_directives(FILE *out, const struct spec *spec, const struct plan *plan,
+			    const struct spec_site *site, struct diag *diag)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(directives) / sizeof(*directives) && rc == 0; i++) {
+		const struct directive *row = &directives[i];
+		const struct spec_value *value =
+			(const void *)((const char *)spec + row->offset);
+
+		switch (row->source) {
+		case FROM_SPEC:
+			if (value->given)
+				rc = write_directive(out, row->option, value->text,
+						     &value->place, diag);
+			break;
+		case FROM_PLAN:
+			if (plan_known(plan, row->quantity))
+				fprintf(out, "#SBATCH %s=%" PRIu64 "\n", row->option,
+					plan_value(plan, row->quantity));
+			break;
+		case FROM_GPUS:
+			rc = write_gpus(out, plan, site, diag);
+			break;
+		case FROM_EXCLUSIVE:
+			value = &spec->resources.exclusive;
+			if (!value->given || !value->number)
+				break;
+			if (strcmp(value->text, "user") == 0 ||
+			    strcmp(value->text, "mcs") == 0)
+				fprintf(out, "#SBATCH %s=%s\n", row->option, value->text);
+			else
+				fprintf(out, "#SBATCH %s\n", row->option);
+			break;
+		}
+	}
+	return rc;
+}
+
+/* What a reader of the script wants to know first, as comments. */
+static int write_comments(FILE *out, const struct spec *spec, const struct plan *plan,
+			  const struct spec_site *site)
+{
+	const char *name =
+		strcmp(spec->file, "-") == 0 ? "standard input" : file_name(spec->file);
+	char sentence[256], *output = NULL, *error = NULL, *quoted;
+	int rc;
+
+	plan_sentence(plan, sentence, sizeof(sentence));
+	fputs("# Made by srank " SRANK_VERSION " from ", out);
+	script_quote_comment(out, name);
+	fprintf(out, " (digest %016" PRIx64 "); change the spec, not this file.\n",
+		spec->digest);
+	fprintf(out, "# %s, launcher %s.\n# Again:  srank gen ", sentence,
+		plan->launcher->name);
+	rc = -ENOMEM;
+	quoted = word(strcmp(spec->file, "-") == 0 ? "-" : name);
+	if (!quoted)
+		goto out;
+	script_quote_comment(out, quoted);
+	free(quoted);
+	for (size_t i = 0; i < spec->overrides.count; i++) {
+		quoted = word(spec->overrides.items[i].text);
+		if (!quoted)
+			goto out;
+		fputs(" -s ", out);
+		script_quote_comment(out, quoted);
+		free(quoted);
+	}
+	if (site->file) {
+		quoted = word(file_name(site->file));
+		if (!quoted)
+			goto out;
+		fputs(" --site ", out);
+		script_quote_comment(out, quoted);
+		free(quoted);
+	}
+	rc = script_folder(&spec->batch.output, &output);
+	if (rc == 0)
+		rc = script_folder(&spec->batch.error, &error);
+	if (rc < 0)
+		goto out;
+	fputs("\n# Submit: ", out);
+	if (output || error) {
+		fputs("mkdir -p", out);
+		if (output) {
+			fputc(' ', out);
+			script_quote_word(out, output);
+		}
+		if (error && !(output && strcmp(output, error) == 0)) {
+			fputc(' ', out);
+			script_quote_word(out, error);
+		}
+		fputs(" && ", out);
+	}
+	fputs("sbatch SCRIPT\n", out);
+out:
+	free(output);
+	free(error);
+	return rc;
+}
+
+/*
+ * The program and its arguments as shell words, an option and what follows it on one
+ * line. To be freed; NULL without memory.
+ */
+static char *program(const struct plan_run *run)
+{
+	char *result = NULL;
+	size_t length;
+	FILE *out = open_memstream(&result, &length);
+	bool first = true;
+
+	if (!out)
+		return NULL;
+	if (run->target) {
+		script_quote_word(out, run->target);
+		first = false;
+	}
+	for (size_t i = 0; i < run->count; i++) {
+		const char *text = run->args[i];
+		/* A dash with a digit is a negative number, the value of an option. */
+		bool option =
+			text[0] == '-' && text[1] && !strchr("0123456789.", text[1]);
+
+		if (!first)
+			fputs(option ? " \\\n\t" : " ", out);
+		script_quote_word(out, text);
+		first = false;
+	}
+	if (fclose(out) != 0) {
+		free(result);
+		return NULL;
+	}
+	return result;
+}
+
+/* "1 task", "8 tasks" */
+static void add_count(struct script_value *root, const char *name, uint64_t count,
+		      const char *noun)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "%" PRIu64 " %s%s", count, noun,
+		 count == 1 ? "" : "s");
+	script_value_text(root, name, text);
+}
+
+/* The lines of VALUE as they are, without the last line end. */
+static void add_lines(struct script_value *root, const char *name,
+		      const struct spec_value *value)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&text, &length);
+
+	if (out) {
+		for (size_t i = 0; i < value->count; i++)
+			fprintf(out, "%s\n", value->items[i].text);
+		if (fclose(out) != 0) {
+			free(text);
+			text = NULL;
+		}
+	}
+	while (text && length > 0 && text[length - 1] == '\n')
+		text[--length] = '\0';
+	script_value_text(root, name, text);
+	free(text);
+}
+
+/* The names are those of templates/README.md. NULL without memory. */
+static struct script_value *make_context(const struct spec *spec, const struct plan *plan)
+{
+	struct script_value *root = script_value_create();
+	const struct plan_run *run = &plan->run;
+	struct script_value *list;
+	char number[24] = "", *text;
+
+	script_value_text(root, "launcher", plan->launcher->name);
+	script_value_number(root, "nodes", plan_value(plan, PLAN_NODES));
+	script_value_number(root, "ntasks", plan_value(plan, PLAN_NTASKS));
+	script_value_number(root, "ntasks_per_node",
+			    plan_value(plan, PLAN_NTASKS_PER_NODE));
+	script_value_number(root, "workers_per_node",
+			    plan_value(plan, PLAN_WORKERS_PER_NODE));
+	script_value_number(root, "gpus_per_node", plan_value(plan, PLAN_GPUS_PER_NODE));
+	script_value_number(root, "world_size", plan_value(plan, PLAN_WORLD_SIZE));
+	add_count(root, "tasks", plan_value(plan, PLAN_NTASKS_PER_NODE), "task");
+	add_count(root, "workers", plan_value(plan, PLAN_WORKERS_PER_NODE), "rank");
+	if (plan_known(plan, PLAN_CPUS_PER_TASK))
+		snprintf(number, sizeof(number), "%" PRIu64,
+			 plan_value(plan, PLAN_CPUS_PER_TASK));
+	script_value_text(root, "cpus_per_task", number);
+	script_value_flag(root, "one_gpu",
+			  plan_value(plan, PLAN_GPUS_PER_NODE) == 1 &&
+				  plan_value(plan, PLAN_WORLD_SIZE) > 1);
+	/* A launcher without variables of ours takes its ranks from PMIx. */
+	script_value_flag(root, "pmix", plan->launcher->bare);
+	add_word(root, "srank", plan->srank);
+
+	script_value_flag(root, "command", run->kind == PLAN_COMMAND);
+	script_value_flag(root, "module", run->kind == PLAN_MODULE);
+	script_value_flag(root, "own_python",
+			  run->kind != PLAN_COMMAND &&
+				  strcmp(run->python, "python") != 0);
+	add_word(root, "python", run->kind == PLAN_COMMAND ? "python" : run->python);
+	text = program(run);
+	script_value_text(root, "program", text);
+	free(text);
+	if (run->workdir)
+		add_word(root, "workdir", run->workdir);
+	else
+		script_value_text(root, "workdir", "");
+
+	list = script_value_list(root, "environment");
+	for (size_t i = 0; i < spec->env.count; i++) {
+		struct script_value *entry = script_value_object(list, NULL);
+
+		script_value_text(entry, "name", spec->env.items[i].name);
+		add_word(entry, "value", spec->env.items[i].text);
+	}
+	list = script_value_list(root, "srun_args");
+	for (size_t i = 0; i < spec->srun.args.count; i++)
+		add_word(list, NULL, spec->srun.args.items[i].text);
+	add_lines(root, "setup", &spec->setup);
+	add_lines(root, "teardown", &spec->teardown);
+
+	if (script_value_failed(root)) {
+		script_value_free(root);
+		return NULL;
+	}
+	return root;
+}
+
+int script_write(FILE *out, const struct spec *spec, const struct plan *plan,
+		 const struct spec_site *site, struct script_templates *templates,
+		 struct diag *diag)
+{
+	struct script_template template = {0};
+	struct script_value *root = NULL;
+	int rc;
+
+	if (site->plugin.given && !site->plugin.number) {
+		diag_add(diag, DIAG_ERROR, "script-no-plugin", &site->plugin.place,
+			 "this site has no srank plugin, and the ranks of a script made "
+			 "here meet "
+			 "by it");
+		diag_fix(diag, "install spank_srank.so there and write `plugin: yes`");
+		return -EINVAL;
+	}
+	/* The launcher's own template, else the one of its shape. */
+	rc = script_templates_find(plan->launcher->name, &template, templates, diag);
+	if (rc == -ENOENT)
+		rc = script_templates_find(launch_shape_name(plan->shape), &template,
+					   templates, diag);
+	if (rc == -ENOENT) {
+		diag_add(diag, DIAG_ERROR, "script-template", NULL,
+			 "there is no template for launcher %s: neither %s.mustache nor "
+			 "%s.mustache",
+			 plan->launcher->name, plan->launcher->name,
+			 launch_shape_name(plan->shape));
+		return -EINVAL;
+	}
+	if (rc < 0)
+		return rc;
+	fputs("#!/bin/bash\n", out);
+	rc = write_comments(out, spec, plan, site);
+	if (rc == 0)
+		rc = write_directives(out, spec, plan, site, diag);
+	if (rc < 0)
+		return rc;
+	root = make_context(spec, plan);
+	if (!root)
+		return -ENOMEM;
+	rc = script_mustache(out, &template, root, script_templates_find, templates,
+			     diag);
+	script_value_free(root);
+	if (rc == 0 && ferror(out))
+		rc = -EIO;
+	return rc;
+}

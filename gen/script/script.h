@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Plan -> sbatch script: the header in sbatch's own quoting and a fixed order, the body
+ * from the launcher's template. The same spec gives the same bytes.
+ */
+#pragma once
+
+#include "gen/diag.h"
+#include "gen/plan/plan.h"
+#include "gen/script/templates.h"
+#include "gen/spec/site.h"
+#include "gen/spec/spec.h"
+
+#include <stdio.h>
+
+/*
+ * Writes the script of PLAN, which plan_make() made from SPEC and SITE without an error.
+ * 0; -EINVAL when DIAG was told of a fault (a value that no directive can hold, a
+ * template that is wrong); -ENOMEM; another -errno from a template file. OUT is then of
+ * no use.
+ */
+int script_write(FILE *out, const struct spec *spec, const struct plan *plan,
+		 const struct spec_site *site, struct script_templates *templates,
+		 struct diag *diag);
+
+/*
+ * The folder that must be there before the job starts, from PATTERN, a value of
+ * batch.output or batch.error: what stands before the last '/' in front of the first '%'.
+ * FOLDER is NULL when there is none, else to be freed. 0; -ENOMEM.
+ */
+int script_folder(const struct spec_value *pattern, char **folder);
