@@ -2,7 +2,7 @@
 /*
  * What is known about one task of a Slurm step. Sources fill it (the plugin from SPANK and
  * the step's environment, `srank exec` from PMIx or SLURM_*, `srank explain` from a spec);
- * the rules in address.c, port.c, gpus.c and environment.c read it and nothing else.
+ * the rules in rendezvous.c, gpus.c, environment.c and report.c read it and nothing else.
  */
 #pragma once
 
@@ -10,6 +10,14 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* How the tasks of the step are numbered over its nodes: the first part of -m. */
+enum launch_layout {
+	LAUNCH_LAYOUT_BLOCK,  /* node by node */
+	LAUNCH_LAYOUT_CYCLIC, /* one to each node in turn */
+	LAUNCH_LAYOUT_PLANE,  /* plane_size to each node in turn */
+	LAUNCH_LAYOUT_OTHER,  /* arbitrary, or not known */
+};
 
 struct launch_facts {
 	/* The step. In a heterogeneous step these are the whole step's, not a component's. */
@@ -19,20 +27,25 @@ struct launch_facts {
 	uint32_t nnodes;
 	uint32_t ntasks;
 	char *nodelist;		 /* compressed; order is the nodes' order in the step */
-	char *tasks_per_node;	 /* "8(x2),4", same order as nodelist */
+	char *tasks_per_node;	 /* "8(x2),4", in the order of the node ids */
+	enum launch_layout layout;
+	uint32_t plane_size;	 /* with LAUNCH_LAYOUT_PLANE, else 0 */
+	bool het;		 /* a step over components: nodelist is sorted by name, which
+				    need not be the order of the node ids */
 	char *resv_ports;	 /* SLURM_STEP_RESV_PORTS, "41001-41003"; NULL: none */
 	/*
 	 * Node of global task 0, where a source knows it. NULL: it is the first name of
 	 * nodelist, unless head_uncertain says that this rule does not hold for the step
 	 * (arbitrary distribution, heterogeneous step: hostlist_uniq() and
-	 * _reorder_het_job_recs() sort the list in Slurm's srun).
+	 * _reorder_het_job_recs() sort the list in Slurm's srun). A source that then finds
+	 * the node out sets head and clears head_uncertain.
 	 */
 	char *head;
 	bool head_uncertain;
 
 	/* This task. */
-	char *node;		 /* SLURMD_NODENAME */
-	uint32_t node_rank;
+	char *node;		 /* SLURMD_NODENAME; NULL: not known */
+	uint32_t node_rank;	 /* SLURM_NODEID; see launch_node_rank() for NODE_RANK */
 	uint32_t rank;
 	uint32_t local_rank;
 	uint32_t local_size;
@@ -45,9 +58,11 @@ struct launch_facts {
 	/* What the user set before the step, after the precedence rules; NULL: nothing. */
 	char *user_addr;
 	char *user_port;
-	bool user_omp;		 /* OMP_NUM_THREADS is set */
+	bool user_omp;		 /* OMP_NUM_THREADS is set, and not by us */
 	bool user_device_order;	 /* CUDA_DEVICE_ORDER is set */
 	bool submitit;		 /* SUBMITIT_EXECUTOR is set: stand aside */
+	char *outer;		 /* SRANK_LAUNCHER: the launcher of the step that this one was
+				    started in, whose variables are stale; NULL: none */
 };
 
 /* Looks a variable up; NULL when it is not set. The text need live only until the next call. */
@@ -56,15 +71,36 @@ typedef const char *(*launch_lookup)(const char *name, void *arg);
 /*
  * Fills FACTS from a step's environment. Per-task variables (SLURM_PROCID, SLURM_LOCALID,
  * SLURM_NODEID) are those of this task only when called at or after task_init: before it
- * they are the batch script's. Precedence and staleness rules are applied here: MASTER_ADDR
- * and MASTER_PORT count as the user's unless empty or equal to the value in the marker
- * (SRANK_MASTER_ADDR, SRANK_MASTER_PORT) that an outer step of ours left.
+ * they are the batch script's. SLURM_STEP_* are used for all that concerns the whole step:
+ * srun makes them anew for each step, over all components (env_array_for_step() in Slurm's
+ * src/common/env.c), while SLURM_NTASKS and its like may be the job's or the user's.
+ *
+ * Precedence and staleness rules are applied here: MASTER_ADDR, MASTER_PORT and
+ * OMP_NUM_THREADS count as the user's unless empty or equal to the value in the marker
+ * (SRANK_MASTER_ADDR, SRANK_MASTER_PORT, SRANK_OMP_NUM_THREADS) that a step of ours around
+ * this one left.
+ *
  * local_size comes from tasks_per_node at node_rank, and may be overwritten by a source that
- * knows better. -EINVAL with ERR set when a variable is missing or malformed; -ENOMEM.
+ * knows better. -EINVAL with ERR set when a variable is missing or malformed, or two of them
+ * contradict each other; -ENOMEM.
  * FACTS is always in a state that launch_facts_clear() takes.
  */
 int launch_facts_read(struct launch_facts *facts, launch_lookup lookup, void *arg,
 		      struct launch_error *err);
+
+/*
+ * The same for the batch step, which has no SLURM_STEP_* and no task: the job's nodes, and
+ * step_id LAUNCH_BATCH_STEP, so that the batch script's port is no step's. rank and its like
+ * are 0; ntasks and tasks_per_node too where sbatch left them open.
+ */
+int launch_facts_read_batch(struct launch_facts *facts, launch_lookup lookup, void *arg,
+			    struct launch_error *err);
+
+/* SLURM_BATCH_SCRIPT in slurm/slurm.h. */
+#define LAUNCH_BATCH_STEP 0xfffffffbU
+
+/* Number of device tokens in gpus; 0 when there is none. */
+uint32_t launch_facts_ngpus(const struct launch_facts *facts);
 
 /* Frees the texts and zeroes the rest. */
 void launch_facts_clear(struct launch_facts *facts);

@@ -388,6 +388,22 @@ int launch_counts_nth(const char *text, uint32_t n, uint32_t *tasks)
 	return 0;
 }
 
+int launch_counts_each(const char *text,
+		       int (*visit)(uint32_t tasks, uint32_t nodes, void *arg), void *arg)
+{
+	struct repeat repeat;
+	int r;
+
+	if (!text || !*text)
+		return -EINVAL;
+	while ((r = read_repeat(&text, &repeat)) > 0) {
+		r = visit(repeat.tasks, repeat.nodes, arg);
+		if (r)
+			return r;
+	}
+	return r;
+}
+
 int launch_counts_above(const char *text, uint32_t tasks, uint32_t nodes, uint32_t *above)
 {
 	struct repeat repeat;

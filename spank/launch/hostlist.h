@@ -60,6 +60,13 @@ int launch_hostlist_each(const char *list,
  */
 int launch_counts_nth(const char *text, uint32_t n, uint32_t *tasks);
 
+/*
+ * Calls VISIT for each run of NODES nodes with TASKS tasks in order, until it returns
+ * non-zero, and returns that value. -EINVAL as above, when VISIT comes to the fault.
+ */
+int launch_counts_each(const char *text,
+		       int (*visit)(uint32_t tasks, uint32_t nodes, void *arg), void *arg);
+
 /* Number of nodes among the first NODES that have more than TASKS tasks. -EINVAL as above. */
 int launch_counts_above(const char *text, uint32_t tasks, uint32_t nodes, uint32_t *above);
 

@@ -92,20 +92,22 @@ static const struct launch_variable horovod[] = {
 	{NULL},
 };
 
-/* clang-format off */
 const struct launch_launcher launch_launchers[] = {
-	{"torch",      LAUNCH_WORKER, "PyTorch, one task per GPU (env://)", NULL, false},
-	{"torchrun",   LAUNCH_NODE,   "torchrun, one task per node", torchrun, false},
-	{"mmengine",   LAUNCH_WORKER, "MMEngine and MMDetection 3.x, any --launcher", mmengine, false},
-	{"accelerate", LAUNCH_NODE,   "accelerate launch, one task per node", NULL, false},
-	{"lightning",  LAUNCH_WORKER, "PyTorch Lightning, one task per device", NULL, false},
-	{"deepspeed",  LAUNCH_WORKER, "DeepSpeed, one task per GPU", deepspeed, false},
-	{"jax",        LAUNCH_WORKER, "JAX, one process per task", jax, false},
-	{"tensorflow", LAUNCH_WORKER, "TensorFlow's MultiWorkerMirroredStrategy", tensorflow, false},
-	{"horovod",    LAUNCH_WORKER, "Horovod, one task per GPU", horovod, false},
-	{"mpi",        LAUNCH_WORKER, "MPI: binding and threads; ranks come from PMIx", NULL, true},
+	{"torch", LAUNCH_WORKER, "PyTorch, one task per GPU (env://)", NULL, false},
+	{"torchrun", LAUNCH_NODE, "torchrun, one task per node", torchrun, false},
+	{"mmengine", LAUNCH_WORKER, "MMEngine and MMDetection 3.x, any --launcher",
+	 mmengine, false},
+	{"accelerate", LAUNCH_NODE, "accelerate launch, one task per node", NULL, false},
+	{"lightning", LAUNCH_WORKER, "PyTorch Lightning, one task per device", NULL,
+	 false},
+	{"deepspeed", LAUNCH_WORKER, "DeepSpeed, one task per GPU", deepspeed, false},
+	{"jax", LAUNCH_WORKER, "JAX, one process per task", jax, false},
+	{"tensorflow", LAUNCH_WORKER, "TensorFlow's MultiWorkerMirroredStrategy",
+	 tensorflow, false},
+	{"horovod", LAUNCH_WORKER, "Horovod, one task per GPU", horovod, false},
+	{"mpi", LAUNCH_WORKER, "MPI: binding and threads; ranks come from PMIx", NULL,
+	 true},
 };
-/* clang-format on */
 
 const size_t launch_launchers_count =
 	sizeof(launch_launchers) / sizeof(*launch_launchers);

@@ -43,11 +43,22 @@ struct launch_settings {
 	uint32_t elastic_min, elastic_max; /* elastic=MIN:MAX; 0: static */
 };
 
-/* One key, for help texts and the manual. */
+/* Where a key may stand. */
+enum launch_key_place {
+	LAUNCH_KEY_JOB = 1,  /* --srank= and SRANK= */
+	LAUNCH_KEY_SITE = 2, /* plugstack.conf */
+	LAUNCH_KEY_ANY = 3,
+};
+
+/* One key, for the parser, for help texts and for the manual. */
 struct launch_key {
-	const char *name;	/* "gpus" */
-	const char *values;	/* "order|mask|first|map:LIST|none"; NULL: a bare word */
-	const char *help;	/* one line */
+	const char *name;   /* "gpus" */
+	const char *values; /* "order|mask|first|map:LIST|none"; NULL: a bare word */
+	enum launch_key_place where;
+	/* Reads VALUE (NULL for a bare word) into SETTINGS; -EINVAL with ERR. */
+	int (*set)(const struct launch_key *key, struct launch_settings *settings,
+		   const char *value, struct launch_error *err);
+	const char *help; /* one line */
 };
 
 /* The keys, ended by a NULL name. Launcher names are keys too and stand in launchers.h. */
@@ -59,15 +70,16 @@ void launch_settings_init(struct launch_settings *settings);
 /*
  * Applies LIST ("torchrun,gpus=none,verbose") on top of SETTINGS; a later entry wins. NULL,
  * "" and Slurm's literal "(null)" for an option without argument mean an empty list.
- * A list that is not `off` or `help` switches on. -EINVAL with ERR naming the entry,
- * what is wrong and the nearest known key, launcher or value; SETTINGS is then unchanged.
+ * A list in which no later `off` or `help` stands switches on. -EINVAL with ERR naming the
+ * entry, what is wrong and the nearest known key, launcher or value; SETTINGS is then
+ * unchanged. The caller says where the list came from.
  */
 int launch_settings_parse(struct launch_settings *settings, const char *list,
 			  struct launch_error *err);
 
 /*
- * Applies one argument of plugstack.conf: the same keys, and default=on|off. Does not
- * switch on by itself.
+ * Applies one argument of plugstack.conf: the same keys but on, off and help, and
+ * default=on|off. Does not switch on by itself. Errors as above.
  */
 int launch_settings_site(struct launch_settings *settings, const char *argument,
 			 struct launch_error *err);

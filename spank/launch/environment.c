@@ -1,0 +1,683 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The variables of a task: what is stale goes, what its shape and its launcher read
+ * comes.
+ */
+#include "spank/launch/environment.h"
+
+#include "spank/launch/hostlist.h"
+#include "spank/launch/rendezvous.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+/*
+ * One string of an environment can have 32 pages (MAX_ARG_STRLEN in Linux's
+ * include/uapi/linux/binfmts.h); with more, execve() fails with E2BIG.
+ */
+#define VALUE_MAX (32 * 4096 - 64)
+
+struct context {
+	const struct launch_facts *facts;
+	const struct launch_settings *settings;
+	struct launch_environment *env;
+	struct launch_error *err;
+	enum launch_shape shape;
+	uint32_t node_rank;
+	uint16_t port;
+	enum launch_port_source port_source;
+	char addr[LAUNCH_ADDR_MAX];
+};
+
+/*
+ * What another launcher may have left around this step: srun started from a task of ours
+ * or from a worker of torchrun, or an environment that sbatch copied. In the node shape,
+ * a rank for the whole node makes programs take themselves for a worker (accelerate for
+ * LOCAL_RANK alone, Lightning does not start its own). In the worker shape,
+ * TORCHELASTIC_USE_AGENT_STORE makes every rank a client of a store that nobody opens
+ * (torch/distributed/rendezvous.py), and TORCHELASTIC_RUN_ID makes Lightning read
+ * torchrun's variables and not the step's. Those that the shape does set are set again
+ * below.
+ */
+static const char *const stale[] = {
+	"RANK",
+	"WORLD_SIZE",
+	"LOCAL_RANK",
+	"LOCAL_WORLD_SIZE",
+	"NODE_RANK",
+	"NNODES",
+	"GROUP_RANK",
+	"GROUP_WORLD_SIZE",
+	"ROLE_NAME",
+	"ROLE_RANK",
+	"ROLE_WORLD_SIZE",
+	"TORCHELASTIC_ERROR_FILE",
+	"TORCHELASTIC_MAX_RESTARTS",
+	"TORCHELASTIC_RESTART_COUNT",
+	"TORCHELASTIC_RUN_ID",
+	"TORCHELASTIC_USE_AGENT_STORE",
+};
+
+static const struct launch_variable worker_variables[] = {
+	{"RANK", LAUNCH_VALUE_RANK, LAUNCH_ALWAYS, NULL},
+	{"WORLD_SIZE", LAUNCH_VALUE_WORLD_SIZE, LAUNCH_ALWAYS, NULL},
+	{"LOCAL_RANK", LAUNCH_VALUE_LOCAL_RANK, LAUNCH_ALWAYS, NULL},
+	{"LOCAL_WORLD_SIZE", LAUNCH_VALUE_LOCAL_SIZE, LAUNCH_ALWAYS, NULL},
+	{"NODE_RANK", LAUNCH_VALUE_NODE_RANK, LAUNCH_ALWAYS, NULL},
+	/* Lightning's torchelastic environment reads this one and not NODE_RANK. */
+	{"GROUP_RANK", LAUNCH_VALUE_NODE_RANK, LAUNCH_ALWAYS, NULL},
+	{"NNODES", LAUNCH_VALUE_NNODES, LAUNCH_ALWAYS, NULL},
+	{NULL},
+};
+
+static const struct launch_variable node_variables[] = {
+	{"NODE_RANK", LAUNCH_VALUE_NODE_RANK, LAUNCH_ALWAYS, NULL},
+	{"NNODES", LAUNCH_VALUE_NNODES, LAUNCH_ALWAYS, NULL},
+	{NULL},
+};
+
+static struct launch_assignment *find(const struct launch_environment *env,
+				      const char *name)
+{
+	for (size_t i = 0; i < env->count; i++) {
+		if (strcmp(env->list[i].name, name) == 0)
+			return &env->list[i];
+	}
+	return NULL;
+}
+
+static struct launch_assignment *append(struct launch_environment *env, const char *name)
+{
+	struct launch_assignment *assignment;
+	char *copy;
+
+	if (env->count == env->allocated) {
+		size_t allocated = env->allocated ? 2 * env->allocated : 32;
+		struct launch_assignment *list =
+			reallocarray(env->list, allocated, sizeof(*list));
+
+		if (!list)
+			return NULL;
+		env->list = list;
+		env->allocated = allocated;
+	}
+	copy = strdup(name);
+	if (!copy)
+		return NULL;
+	assignment = &env->list[env->count++];
+	*assignment = (struct launch_assignment){.name = copy};
+	return assignment;
+}
+
+int launch_environment_set(struct launch_environment *env, const char *name,
+			   const char *format, ...)
+{
+	struct launch_assignment *assignment;
+	char *value = NULL;
+	va_list arguments;
+
+	if (format) {
+		int length;
+
+		va_start(arguments, format);
+		length = vasprintf(&value, format, arguments);
+		va_end(arguments);
+		if (length < 0)
+			return -ENOMEM;
+	}
+	assignment = find(env, name);
+	if (!assignment)
+		assignment = append(env, name);
+	if (!assignment) {
+		free(value);
+		return -ENOMEM;
+	}
+	free(assignment->value);
+	assignment->value = value;
+	return 0;
+}
+
+const char *launch_environment_get(const struct launch_environment *env, const char *name)
+{
+	const struct launch_assignment *assignment = find(env, name);
+
+	return assignment ? assignment->value : NULL;
+}
+
+void launch_environment_clear(struct launch_environment *env)
+{
+	for (size_t i = 0; i < env->count; i++) {
+		free(env->list[i].name);
+		free(env->list[i].value);
+	}
+	free(env->list);
+	*env = (struct launch_environment){0};
+}
+
+enum launch_shape launch_shape(const struct launch_facts *facts,
+			       const struct launch_settings *settings)
+{
+	struct launch_counts counts;
+
+	if (settings->launcher)
+		return settings->launcher->shape;
+	if (launch_facts_ngpus(facts) > 1 &&
+	    launch_counts_read(facts->tasks_per_node, &counts) == 0 &&
+	    counts.least == 1 && counts.most == 1)
+		return LAUNCH_NODE;
+	return LAUNCH_WORKER;
+}
+
+static int set_number(struct context *context, const char *name, uint32_t number)
+{
+	return launch_environment_set(context->env, name, "%u", number);
+}
+
+static int set_text(struct context *context, const char *name, const char *text)
+{
+	return launch_environment_set(context->env, name, "%s", text);
+}
+
+static int remove_variable(struct context *context, const char *name)
+{
+	return launch_environment_set(context->env, name, NULL);
+}
+
+/*
+ * TF_CONFIG names every worker in the order of the ranks. Tasks are laid out in rounds:
+ * in each, every node that has tasks left gets the next `stride` of them. Block is one
+ * round, cyclic a stride of one, plane what its size says (src/common/slurm_step_layout.c
+ * in Slurm).
+ */
+struct workers {
+	struct context *context;
+	FILE *out;
+	uint32_t *tasks; /* per node */
+	uint32_t nodes;  /* of tasks that are filled in */
+	uint32_t first;  /* local rank with which the round starts */
+	uint32_t stride;
+	uint32_t rank;
+};
+
+static int fill_tasks(uint32_t tasks, uint32_t nodes, void *arg)
+{
+	struct workers *workers = arg;
+	uint32_t room = workers->context->facts->nnodes - workers->nodes;
+
+	if (nodes > room)
+		return -EINVAL;
+	while (nodes--)
+		workers->tasks[workers->nodes++] = tasks;
+	return 0;
+}
+
+/* Each worker of a node listens on a port of its own; Slurm reserves one for each task.
+ */
+static bool worker_port(const struct context *context, uint32_t local_rank,
+			uint32_t *port)
+{
+	uint16_t reserved;
+
+	*port = context->port + local_rank;
+	if (context->port_source == LAUNCH_PORT_RESERVED &&
+	    launch_port_reserved(context->facts->resv_ports, local_rank, &reserved) == 0)
+		*port = reserved;
+	return *port <= UINT16_MAX;
+}
+
+static int add_worker(struct workers *workers, const char *node, uint32_t local_rank)
+{
+	struct context *context = workers->context;
+	const struct launch_facts *facts = context->facts;
+	char addr[LAUNCH_ADDR_MAX], endpoint[LAUNCH_ADDR_MAX + 8];
+	uint32_t rank = workers->rank++;
+	uint32_t port;
+	int r;
+
+	if (rank == facts->rank && facts->node &&
+	    (strcmp(node, facts->node) != 0 || local_rank != facts->local_rank))
+		return launch_error_set(
+			context->err, -EINVAL,
+			"TF_CONFIG: rank %u is local rank %u of %.80s and not "
+			"%u of %.80s as SLURM_DISTRIBUTION says; use "
+			"--distribution=block",
+			rank, facts->local_rank, facts->node, local_rank, node);
+	if (!worker_port(context, local_rank, &port))
+		return launch_error_set(
+			context->err, -EINVAL,
+			"TF_CONFIG: local rank %u would need port %u, for "
+			"MASTER_PORT is %u; set a smaller one",
+			local_rank, port, context->port);
+	r = launch_node_address(node, context->settings, addr, sizeof(addr),
+				context->err);
+	if (r)
+		return r;
+	/* Rank 0 is where MASTER_ADDR is, be that the user's own. */
+	if (!launch_endpoint(rank ? addr : context->addr, port, endpoint,
+			     sizeof(endpoint)))
+		return -ENAMETOOLONG;
+	fprintf(workers->out, "%s\"%s\"", rank ? "," : "", endpoint);
+	if (ftell(workers->out) > VALUE_MAX)
+		return launch_error_set(
+			context->err, -EINVAL,
+			"TF_CONFIG: the names of %u workers need more than the "
+			"128 KiB that Linux allows for a variable; use fewer "
+			"tasks or shorter node names",
+			facts->ntasks);
+	return 0;
+}
+
+static int add_node(const char *node, uint32_t position, void *arg)
+{
+	struct workers *workers = arg;
+	uint32_t tasks = workers->tasks[position];
+
+	for (uint32_t i = 0; i < workers->stride; i++) {
+		uint32_t local_rank = workers->first + i;
+		int r;
+
+		if (local_rank >= tasks)
+			break;
+		r = add_worker(workers, node, local_rank);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int add_workers(struct workers *workers)
+{
+	const struct launch_facts *facts = workers->context->facts;
+	int r;
+
+	r = launch_counts_each(facts->tasks_per_node, fill_tasks, workers);
+	if (r)
+		return r;
+	fprintf(workers->out, "{\"cluster\":{\"worker\":[");
+	while (workers->rank < facts->ntasks) {
+		uint32_t before = workers->rank;
+
+		r = launch_hostlist_each(facts->nodelist, add_node, workers);
+		if (r)
+			return r;
+		if (workers->rank == before)
+			return -EINVAL;
+		workers->first += workers->stride;
+	}
+	fprintf(workers->out, "]},\"task\":{\"type\":\"worker\",\"index\":%u}}",
+		facts->rank);
+	return 0;
+}
+
+/* User's MASTER_ADDR goes into JSON as it is, so it must need no escape there. */
+static bool is_plain(const char *text)
+{
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ' || *text == '"' || *text == '\\')
+			return false;
+	}
+	return true;
+}
+
+static int set_tf_config(struct context *context, const char *name)
+{
+	const struct launch_facts *facts = context->facts;
+	struct workers workers = {.context = context};
+	uint32_t nodes;
+	char *text = NULL;
+	size_t size;
+	int r = -ENOMEM;
+
+	/* The source may not have counted (srank explain), and the array relies on it. */
+	if (launch_hostlist_count(facts->nodelist, &nodes) || nodes != facts->nnodes)
+		return launch_error_set(
+			context->err, -EINVAL,
+			"TF_CONFIG: the step has %u nodes, but %.80s does not "
+			"name as many",
+			facts->nnodes, facts->nodelist ? facts->nodelist : "(null)");
+	if (facts->layout == LAUNCH_LAYOUT_OTHER && facts->nnodes > 1)
+		return launch_error_set(
+			context->err, -EINVAL,
+			"TF_CONFIG: the node of every rank is not known in a "
+			"heterogeneous step or with -m arbitrary; use "
+			"--distribution=block");
+	if (!is_plain(context->addr))
+		return launch_error_set(
+			context->err, -EINVAL,
+			"TF_CONFIG: MASTER_ADDR=%.40s is no host name; set it to "
+			"the name or address of rank 0's node, or unset it",
+			context->addr);
+	/* Every worker takes three characters at the very least: do not even try. */
+	if (facts->nnodes > VALUE_MAX / 3)
+		return launch_error_set(
+			context->err, -EINVAL,
+			"TF_CONFIG: %u nodes do not fit into the 128 KiB that "
+			"Linux allows for a variable",
+			facts->nnodes);
+	workers.stride = facts->layout == LAUNCH_LAYOUT_CYCLIC  ? 1
+			 : facts->layout == LAUNCH_LAYOUT_PLANE ? facts->plane_size
+								: UINT32_MAX;
+	workers.tasks = calloc(facts->nnodes, sizeof(*workers.tasks));
+	if (!workers.tasks)
+		return -ENOMEM;
+	workers.out = open_memstream(&text, &size);
+	if (!workers.out)
+		goto out;
+	r = add_workers(&workers);
+	if (fclose(workers.out) && !r)
+		r = -ENOMEM;
+	if (r == 0)
+		r = set_text(context, name, text);
+	else if (r != -ENOMEM)
+		r = launch_error_set(context->err, -EINVAL,
+				     "TF_CONFIG: %.80s and %.80s do not make %u tasks",
+				     facts->nodelist, facts->tasks_per_node,
+				     facts->ntasks);
+out:
+	free(text);
+	free(workers.tasks);
+	return r;
+}
+
+static int set_cross(struct context *context, const char *name, uint32_t nodes)
+{
+	const struct launch_facts *facts = context->facts;
+	uint32_t above;
+
+	if (launch_counts_above(facts->tasks_per_node, facts->local_rank, nodes, &above))
+		return launch_error_set(
+			context->err, -EINVAL, "%s: %.80s is not a list of task counts",
+			name, facts->tasks_per_node ? facts->tasks_per_node : "(null)");
+	return set_number(context, name, above);
+}
+
+static int set_endpoint(struct context *context, const char *name)
+{
+	char endpoint[LAUNCH_ADDR_MAX + 8];
+
+	if (!launch_endpoint(context->addr, context->port, endpoint, sizeof(endpoint)))
+		return launch_error_set(context->err, -EINVAL, "%s: %.80s is too long",
+					name, context->addr);
+	return set_text(context, name, endpoint);
+}
+
+static int set_local_addr(struct context *context, const char *name)
+{
+	char addr[LAUNCH_ADDR_MAX];
+	int r;
+
+	if (!context->facts->node)
+		return 0;
+	r = launch_node_address(context->facts->node, context->settings, addr,
+				sizeof(addr), context->err);
+	return r ? r : set_text(context, name, addr);
+}
+
+/* Where the user named the meeting place, it may be no node of the step at all. */
+static int set_is_host(struct context *context, const char *name)
+{
+	if (context->facts->user_addr)
+		return 0;
+	return launch_environment_set(context->env, name, "is_host=%d",
+				      context->facts->rank == 0);
+}
+
+static int set_variable(struct context *context, const struct launch_variable *variable)
+{
+	const struct launch_facts *facts = context->facts;
+	const struct launch_settings *settings = context->settings;
+	const char *name = variable->name;
+	uint32_t ngpus;
+
+	switch (variable->value) {
+	case LAUNCH_VALUE_TEXT:
+		return set_text(context, name, variable->text);
+	case LAUNCH_VALUE_RANK:
+		return set_number(context, name, facts->rank);
+	case LAUNCH_VALUE_WORLD_SIZE:
+		return set_number(context, name, facts->ntasks);
+	case LAUNCH_VALUE_LOCAL_RANK:
+		return set_number(context, name, facts->local_rank);
+	case LAUNCH_VALUE_LOCAL_SIZE:
+		return set_number(context, name, facts->local_size);
+	case LAUNCH_VALUE_NODE_RANK:
+		return set_number(context, name, context->node_rank);
+	case LAUNCH_VALUE_NNODES:
+		return set_number(context, name, facts->nnodes);
+	case LAUNCH_VALUE_CROSS_RANK:
+		/* tasks_per_node is in the order of the node ids. */
+		return set_cross(context, name, facts->node_rank);
+	case LAUNCH_VALUE_CROSS_SIZE:
+		return set_cross(context, name, facts->nnodes);
+	case LAUNCH_VALUE_NPROC:
+		ngpus = launch_facts_ngpus(facts);
+		return ngpus ? set_number(context, name, ngpus) : 0;
+	case LAUNCH_VALUE_ADDR:
+		return set_text(context, name, context->addr);
+	case LAUNCH_VALUE_LOCAL_ADDR:
+		return set_local_addr(context, name);
+	case LAUNCH_VALUE_PORT:
+		return set_number(context, name, context->port);
+	case LAUNCH_VALUE_ENDPOINT:
+		return set_endpoint(context, name);
+	case LAUNCH_VALUE_RUN_ID:
+		return launch_environment_set(context->env, name, "%u.%u.%u",
+					      facts->job_id, facts->step_id,
+					      facts->restart_count);
+	case LAUNCH_VALUE_ELASTIC:
+		return launch_environment_set(context->env, name, "%u:%u",
+					      settings->elastic_min,
+					      settings->elastic_max);
+	case LAUNCH_VALUE_IS_HOST:
+		return set_is_host(context, name);
+	case LAUNCH_VALUE_TF_CONFIG:
+		return set_tf_config(context, name);
+	}
+	return -EINVAL;
+}
+
+static int set_variables(struct context *context, const struct launch_variable *variables)
+{
+	enum launch_when other =
+		context->settings->elastic_max ? LAUNCH_STATIC : LAUNCH_ELASTIC;
+
+	for (; variables && variables->name; variables++) {
+		int r = 0;
+
+		if (variables->when != other)
+			r = set_variable(context, variables);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int remove_stale(struct context *context)
+{
+	const struct launch_launcher *outer = NULL;
+	int r;
+
+	for (size_t i = 0; i < COUNT(stale); i++) {
+		r = remove_variable(context, stale[i]);
+		if (r)
+			return r;
+	}
+	if (context->facts->outer)
+		outer = launch_launcher_find(context->facts->outer);
+	for (const struct launch_variable *variable = outer ? outer->variables : NULL;
+	     variable && variable->name; variable++) {
+		r = remove_variable(context, variable->name);
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+/*
+ * A value that we chose is marked as ours, so that a step started inside this one chooses
+ * again. A user's value is not, so that it stays the user's in there, too.
+ */
+static int set_marked(struct context *context, const char *name, const char *marker,
+		      const char *value, bool users)
+{
+	int r = set_text(context, name, value);
+
+	return r ? r
+		 : launch_environment_set(context->env, marker, users ? NULL : "%s",
+					  value);
+}
+
+static int set_rendezvous(struct context *context)
+{
+	const struct launch_facts *facts = context->facts;
+	char port[8];
+	int r;
+
+	r = launch_address(facts, context->settings, context->addr, sizeof(context->addr),
+			   context->err);
+	if (r)
+		return r;
+	r = launch_port(facts, context->settings, &context->port, &context->port_source,
+			context->err);
+	if (r)
+		return r;
+	r = set_marked(context, "MASTER_ADDR", "SRANK_MASTER_ADDR", context->addr,
+		       facts->user_addr);
+	if (r)
+		return r;
+	snprintf(port, sizeof(port), "%u", context->port);
+	return set_marked(context, "MASTER_PORT", "SRANK_MASTER_PORT", port,
+			  facts->user_port);
+}
+
+/* A node-shape launcher has one worker for each GPU that it sees, any other task is one.
+ */
+static int set_omp(struct context *context)
+{
+	const struct launch_facts *facts = context->facts;
+	uint32_t workers = 1;
+	char threads[16];
+
+	if (facts->user_omp || context->settings->omp_keep || !facts->ncpus)
+		return 0;
+	if (context->shape == LAUNCH_NODE && launch_facts_ngpus(facts))
+		workers = launch_facts_ngpus(facts);
+	snprintf(threads, sizeof(threads), "%u",
+		 facts->ncpus > workers ? facts->ncpus / workers : 1);
+	return set_marked(context, "OMP_NUM_THREADS", "SRANK_OMP_NUM_THREADS", threads,
+			  false);
+}
+
+static int check_shape(const struct context *context)
+{
+	const struct launch_facts *facts = context->facts;
+	const struct launch_settings *settings = context->settings;
+	const struct launch_launcher *launcher = settings->launcher;
+	struct launch_counts counts;
+	bool elastic = false;
+
+	for (const struct launch_variable *variable = launcher ? launcher->variables
+							       : NULL;
+	     variable && variable->name; variable++)
+		elastic = elastic || variable->when == LAUNCH_ELASTIC;
+	if (settings->elastic_max && !elastic)
+		return launch_error_set(
+			context->err, -EINVAL,
+			"elastic=%u:%u is for launcher torchrun, and the launcher "
+			"is %s; use torchrun,elastic=%u:%u or leave it out",
+			settings->elastic_min, settings->elastic_max,
+			launcher ? launcher->name : "auto", settings->elastic_min,
+			settings->elastic_max);
+	if (settings->elastic_min > facts->nnodes)
+		return launch_error_set(
+			context->err, -EINVAL,
+			"elastic=%u:%u waits for %u nodes, but the step has %u; "
+			"use elastic=%u:%u or more nodes",
+			settings->elastic_min, settings->elastic_max,
+			settings->elastic_min, facts->nnodes, facts->nnodes,
+			settings->elastic_max);
+	if (settings->elastic_max && settings->elastic_max < facts->nnodes)
+		return launch_error_set(
+			context->err, -EINVAL,
+			"elastic=%u:%u takes %u nodes, but the step has %u, and "
+			"torchrun would fail on the others; use elastic=%u:%u",
+			settings->elastic_min, settings->elastic_max,
+			settings->elastic_max, facts->nnodes, settings->elastic_min,
+			facts->nnodes);
+	if (context->shape == LAUNCH_WORKER)
+		return 0;
+	if (launch_counts_read(facts->tasks_per_node, &counts) || counts.most > 1)
+		return launch_error_set(context->err, -EINVAL,
+					"launcher %s is one task per node that starts "
+					"the workers, but the step "
+					"has %.80s tasks per node, and each would start "
+					"a worker for every GPU; "
+					"use srun --ntasks-per-node=1, or launcher torch "
+					"with a task per GPU",
+					launcher ? launcher->name : "auto",
+					facts->tasks_per_node ? facts->tasks_per_node
+							      : "(null)");
+	return 0;
+}
+
+int launch_environment(const struct launch_facts *facts,
+		       const struct launch_settings *settings,
+		       struct launch_environment *env, struct launch_error *err)
+{
+	const struct launch_launcher *launcher = settings->launcher;
+	struct context context = {
+		.facts = facts,
+		.settings = settings,
+		.env = env,
+		.err = err,
+		.shape = launch_shape(facts, settings),
+	};
+	int r;
+
+	if (facts->submitit)
+		return 0;
+	r = check_shape(&context);
+	if (r)
+		return r;
+	context.node_rank = launch_node_rank(facts, context.shape);
+	r = remove_stale(&context);
+	if (r)
+		return r;
+	if (!launcher || !launcher->bare) {
+		r = set_rendezvous(&context);
+		if (r)
+			return r;
+		r = set_variables(&context, context.shape == LAUNCH_NODE
+						    ? node_variables
+						    : worker_variables);
+		if (r)
+			return r;
+	}
+	r = set_variables(&context, launcher ? launcher->variables : NULL);
+	if (r)
+		return r;
+	r = set_omp(&context);
+	if (r)
+		return r;
+	r = set_text(&context, "SRANK_LAUNCHER", launcher ? launcher->name : "auto");
+	return r ? r : set_text(&context, "SRANK_VERSION", SRANK_VERSION);
+}
+
+int launch_environment_batch(const struct launch_facts *facts,
+			     const struct launch_settings *settings,
+			     struct launch_environment *env, struct launch_error *err)
+{
+	struct context context = {
+		.facts = facts, .settings = settings, .env = env, .err = err};
+	int r;
+
+	if (facts->submitit)
+		return 0;
+	r = set_rendezvous(&context);
+	return r ? r : set_text(&context, "SRANK_VERSION", SRANK_VERSION);
+}
