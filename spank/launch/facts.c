@@ -403,6 +403,11 @@ int launch_facts_read(struct launch_facts *facts, launch_lookup lookup, void *ar
 	return read_all(&(struct reader){facts, lookup, arg, err}, read_step);
 }
 
+int launch_facts_read_devices(struct launch_facts *facts, launch_lookup lookup, void *arg)
+{
+	return read_devices(&(struct reader){facts, lookup, arg, NULL});
+}
+
 int launch_facts_read_batch(struct launch_facts *facts, launch_lookup lookup, void *arg,
 			    struct launch_error *err)
 {

@@ -96,6 +96,12 @@ int launch_facts_read(struct launch_facts *facts, launch_lookup lookup, void *ar
 int launch_facts_read_batch(struct launch_facts *facts, launch_lookup lookup, void *arg,
 			    struct launch_error *err);
 
+/*
+ * Only gpus and gpu_variables, into FACTS that are otherwise zeroed: all devices that the
+ * step has on a node, for a source that can look before Slurm binds the tasks. -ENOMEM.
+ */
+int launch_facts_read_devices(struct launch_facts *facts, launch_lookup lookup, void *arg);
+
 /* SLURM_BATCH_SCRIPT in slurm/slurm.h. */
 #define LAUNCH_BATCH_STEP 0xfffffffbU
 
