@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The arithmetic of a job: every identity is a product of two quantities, in one table.
+ * Two known ones give the third; three known ones must agree. `srank check` will hold
+ * scripts against the same table.
+ */
+#include "gen/plan/resolve.h"
+
+#include "gen/spec/arena.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Slurm counts in 32 bits and keeps the highest values for itself (slurm.h, NO_VAL). */
+#define VALUE_MAX INT32_MAX
+
+enum holds {
+	ALWAYS,
+	WORKER_SHAPE,
+	WITH_GPUS,
+};
+
+static const struct identity {
+	enum plan_quantity product, left, right;
+	enum holds holds;
+} identities[] = {
+	{PLAN_NTASKS, PLAN_NODES, PLAN_NTASKS_PER_NODE, ALWAYS},
+	{PLAN_GPUS, PLAN_NODES, PLAN_GPUS_PER_NODE, ALWAYS},
+	{PLAN_NTASKS_PER_NODE, PLAN_GPUS_PER_NODE, PLAN_TASKS_PER_GPU, WORKER_SHAPE},
+	{PLAN_NTASKS, PLAN_GPUS, PLAN_TASKS_PER_GPU, WORKER_SHAPE},
+	{PLAN_WORKERS_PER_NODE, PLAN_GPUS_PER_NODE, PLAN_TASKS_PER_GPU, WITH_GPUS},
+	{PLAN_WORLD_SIZE, PLAN_NODES, PLAN_WORKERS_PER_NODE, ALWAYS},
+	{PLAN_CPUS_PER_NODE, PLAN_NTASKS_PER_NODE, PLAN_CPUS_PER_TASK, ALWAYS},
+	{PLAN_CPUS_PER_NODE, PLAN_GPUS_PER_NODE, PLAN_CPUS_PER_GPU, WITH_GPUS},
+	{PLAN_GPUS_PER_NODE, PLAN_NTASKS_PER_NODE, PLAN_GPUS_PER_TASK, ALWAYS},
+};
+
+/* OPTIONAL: nothing needs the quantity, so it may stay unknown where it is no whole
+ * number. */
+static const struct {
+	const char *name;
+	bool optional;
+} quantities[PLAN_QUANTITIES] = {
+	[PLAN_NODES] = {"nodes", false},
+	[PLAN_GPUS] = {"gpus", false},
+	[PLAN_GPUS_PER_NODE] = {"gpus_per_node", false},
+	[PLAN_TASKS_PER_GPU] = {"tasks_per_gpu", false},
+	[PLAN_NTASKS] = {"ntasks", false},
+	[PLAN_NTASKS_PER_NODE] = {"ntasks_per_node", false},
+	[PLAN_WORKERS_PER_NODE] = {"workers_per_node", false},
+	[PLAN_WORLD_SIZE] = {"world_size", false},
+	[PLAN_CPUS_PER_TASK] = {"cpus_per_task", false},
+	[PLAN_CPUS_PER_GPU] = {"cpus_per_gpu", true},
+	[PLAN_CPUS_PER_NODE] = {"cpus_per_node", false},
+	[PLAN_GPUS_PER_TASK] = {"gpus_per_task", true},
+};
+
+const char *plan_quantity_name(enum plan_quantity quantity)
+{
+	return quantities[quantity].name;
+}
+
+void plan_set(struct plan_work *work, enum plan_quantity quantity, uint64_t value,
+	      enum plan_origin origin, const char *reason)
+{
+	struct plan_number *number = &work->plan->number[quantity];
+
+	number->origin = origin;
+	number->value = value;
+	number->reason = reason;
+	work->roots[quantity] = 1u << quantity;
+}
+
+static bool applies(const struct plan_work *work, const struct identity *identity,
+		    bool gpus)
+{
+	switch (identity->holds) {
+	case WORKER_SHAPE:
+		return gpus && work->plan->shape == LAUNCH_WORKER;
+	case WITH_GPUS:
+		return gpus;
+	default:
+		return true;
+	}
+}
+
+/* "nodes 2" or, unknown, "nodes". */
+static void describe(const struct plan *plan, enum plan_quantity quantity, char *text,
+		     size_t size)
+{
+	if (plan_known(plan, quantity))
+		snprintf(text, size, "%s %llu", plan_quantity_name(quantity),
+			 (unsigned long long)plan_value(plan, quantity));
+	else
+		snprintf(text, size, "%s", plan_quantity_name(quantity));
+}
+
+/* The given and built-in numbers behind IDENTITY, as "nodes 2 (line 5), ...". */
+static void describe_roots(const struct plan_work *work, const struct identity *identity,
+			   char *text, size_t size)
+{
+	const struct plan *plan = work->plan;
+	uint32_t roots = work->roots[identity->product] | work->roots[identity->left] |
+			 work->roots[identity->right];
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (int q = 0; q < PLAN_QUANTITIES; q++) {
+		const struct plan_number *number = &plan->number[q];
+		char one[64], where[96];
+		int length;
+
+		if (!(roots & 1u << q))
+			continue;
+		describe(plan, q, one, sizeof(one));
+		if (number->origin != PLAN_GIVEN)
+			snprintf(where, sizeof(where), "%s", number->reason);
+		else if (number->place.file && strcmp(number->place.file, "-s") == 0)
+			snprintf(where, sizeof(where), "-s");
+		else
+			snprintf(where, sizeof(where), "line %u", number->place.line);
+		length = snprintf(text + at, size - at, "%s%s (%s)", at ? ", " : "", one,
+				  where);
+		if (length < 0 || (size_t)length >= size - at)
+			return;
+		at += (size_t)length;
+	}
+}
+
+/* The given number that stands last in the spec, -s after all: the likeliest slip. */
+static const struct diag_place *latest_place(const struct plan_work *work,
+					     const struct identity *identity)
+{
+	uint32_t roots = work->roots[identity->product] | work->roots[identity->left] |
+			 work->roots[identity->right];
+	const struct diag_place *latest = NULL;
+
+	for (int q = 0; q < PLAN_QUANTITIES; q++) {
+		const struct plan_number *number = &work->plan->number[q];
+		const struct diag_place *place = &number->place;
+		bool command_line, was;
+
+		if (!(roots & 1u << q) || number->origin != PLAN_GIVEN || !place->file)
+			continue;
+		command_line = strcmp(place->file, "-s") == 0;
+		was = latest && strcmp(latest->file, "-s") == 0;
+		if (!latest || command_line > was ||
+		    (command_line == was && place->line > latest->line))
+			latest = place;
+	}
+	return latest;
+}
+
+static int fails(struct plan_work *work, const struct identity *identity, const char *how,
+		 const char *end)
+{
+	char product[64], left[64], right[64], roots[512];
+	bool inferred = false;
+	const enum plan_quantity parts[] = {identity->product, identity->left,
+					    identity->right};
+
+	describe(work->plan, identity->product, product, sizeof(product));
+	describe(work->plan, identity->left, left, sizeof(left));
+	describe(work->plan, identity->right, right, sizeof(right));
+	describe_roots(work, identity, roots, sizeof(roots));
+	for (size_t i = 0; i < 3; i++)
+		inferred |= work->plan->number[parts[i]].origin == PLAN_INFERRED;
+	work->failed = true;
+	diag_add(work->diag, DIAG_ERROR, "plan-identity", latest_place(work, identity),
+		 "%s %s %s x %s%s: %s%s", product, how, left, right, end,
+		 inferred ? "it follows from " : "", roots);
+	return -EINVAL;
+}
+
+static int infer(struct plan_work *work, const struct identity *identity,
+		 enum plan_quantity quantity, uint64_t value)
+{
+	struct plan *plan = work->plan;
+	uint32_t roots = work->roots[identity->product] | work->roots[identity->left] |
+			 work->roots[identity->right];
+	char first[64], second[64];
+	const char *sign = quantity == identity->product ? "x" : "/";
+	const char *reason;
+
+	describe(plan, quantity == identity->product ? identity->left : identity->product,
+		 first, sizeof(first));
+	describe(plan, quantity == identity->right ? identity->left : identity->right,
+		 second, sizeof(second));
+	reason = spec_arena_format(&plan->arena, "%s %s %s", first, sign, second);
+	if (!reason)
+		return -ENOMEM;
+	plan_set(work, quantity, value, PLAN_INFERRED, reason);
+	work->roots[quantity] = roots;
+	return 1;
+}
+
+/* Factor QUANTITY of the product, KNOWN being the other one. */
+static int infer_factor(struct plan_work *work, const struct identity *identity,
+			enum plan_quantity quantity, uint64_t known)
+{
+	uint64_t product = plan_value(work->plan, identity->product);
+
+	/* 0 = 0 x anything says nothing; a product of zero factors is for the check
+	 * below. */
+	if (known == 0)
+		return product == 0 ? 0 : fails(work, identity, "!=", "");
+	if (product % known == 0 && (product > 0 || quantities[quantity].optional ||
+				     quantity == PLAN_GPUS_PER_NODE))
+		return infer(work, identity, quantity, product / known);
+	if (quantities[quantity].optional)
+		return 0;
+	return fails(work, identity, "is not", ", whole numbers above zero");
+}
+
+/* 1: something new is known; 0: nothing. */
+static int apply(struct plan_work *work, const struct identity *identity)
+{
+	struct plan *plan = work->plan;
+	bool product = plan_known(plan, identity->product);
+	bool left = plan_known(plan, identity->left);
+	bool right = plan_known(plan, identity->right);
+	/* Both are below 2^32, so the product of the two is exact. */
+	uint64_t value =
+		plan_value(plan, identity->left) * plan_value(plan, identity->right);
+
+	if (left && right) {
+		if (value > VALUE_MAX)
+			return fails(work, identity, "=",
+				     " is more than Slurm can count");
+		if (!product)
+			return infer(work, identity, identity->product, value);
+		if (plan_value(plan, identity->product) == value)
+			return 0;
+		return fails(work, identity, "!=", "");
+	}
+	if (product && left)
+		return infer_factor(work, identity, identity->right,
+				    plan_value(plan, identity->left));
+	if (product && right)
+		return infer_factor(work, identity, identity->left,
+				    plan_value(plan, identity->right));
+	return 0;
+}
+
+int plan_propagate(struct plan_work *work, bool gpus)
+{
+	bool again;
+
+	do {
+		again = false;
+		for (size_t i = 0; i < sizeof(identities) / sizeof(identities[0]); i++) {
+			int rc = 0;
+
+			if (applies(work, &identities[i], gpus))
+				rc = apply(work, &identities[i]);
+			if (rc < 0)
+				return rc;
+			again |= rc == 1;
+		}
+	} while (again);
+	return 0;
+}
+
+int plan_list_identities(struct plan_work *work, bool gpus)
+{
+	struct plan *plan = work->plan;
+
+	plan->checked = spec_arena_alloc(&plan->arena, sizeof(identities) /
+							       sizeof(identities[0]) *
+							       sizeof(*plan->checked));
+	if (!plan->checked)
+		return -ENOMEM;
+	for (size_t i = 0; i < sizeof(identities) / sizeof(identities[0]); i++) {
+		const struct identity *identity = &identities[i];
+		char product[64], left[64], right[64];
+		const char *text;
+
+		if (!applies(work, identity, gpus) ||
+		    !plan_known(plan, identity->product) ||
+		    !plan_known(plan, identity->left) ||
+		    !plan_known(plan, identity->right))
+			continue;
+		describe(plan, identity->product, product, sizeof(product));
+		describe(plan, identity->left, left, sizeof(left));
+		describe(plan, identity->right, right, sizeof(right));
+		text = spec_arena_format(&plan->arena, "%s = %s x %s", product, left,
+					 right);
+		if (!text)
+			return -ENOMEM;
+		plan->checked[plan->checked_count++] = text;
+	}
+	return 0;
+}
