@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the sub-commands of `srank` share: the table's row, the exit codes, the options
+ * that name a job, and the careful writing of a file.
+ */
+#pragma once
+
+#include "gen/plan/plan.h"
+#include "gen/script/templates.h"
+#include "gen/spec/site.h"
+#include "gen/spec/spec.h"
+
+#include <getopt.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum cli_exit {
+	CLI_FINE = 0,
+	CLI_FAILED = 1, /* errors found, or the work failed */
+	CLI_USAGE = 2,  /* wrong call */
+};
+
+struct cli_command {
+	const char *name;
+	const char *args; /* for the usage line */
+	const char *help; /* one line, for the list of commands */
+	const char *more; /* the options and what else `srank help NAME` says */
+	enum cli_exit (*run)(const struct cli_command *command, int argc, char **argv);
+};
+
+/* Ended by a NULL name. */
+extern const struct cli_command cli_commands[];
+
+/* Prints `srank NAME: MESSAGE` and the usage line to stderr. Always CLI_USAGE. */
+enum cli_exit cli_usage(const struct cli_command *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Prints `srank NAME: MESSAGE` to stderr. Always CLI_FAILED. */
+enum cli_exit cli_fail(const struct cli_command *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/* Usage, options and what else there is to say about COMMAND. */
+void cli_help(FILE *out, const struct cli_command *command);
+
+/* One job: the files and options that name it, and what they were read into. */
+struct cli_job {
+	const char *file;
+	const char *site_file; /* --site; NULL: the user's or the site's own, if any */
+	char **overrides;      /* texts of -s, borrowed from argv */
+	size_t overrides_count;
+	struct spec spec;
+	struct spec_site site;
+	struct plan plan;
+	struct script_templates templates;
+	struct diag diag;
+};
+
+/*
+ * Parses the options of COMMAND: those that name a job (-s, --site), -h, and MORE, ended by a
+ * NULL name, each of which is handed to TAKE by its value `val`. Leaves the first operand
+ * at optind. True: go on; false: CODE is to be returned.
+ */
+bool cli_job_options(struct cli_job *job, const struct cli_command *command, int argc,
+		     char **argv, const struct option *more, void (*take)(int val, void *arg),
+		     void *arg, enum cli_exit *code);
+
+/*
+ * Reads the spec and the site profile and makes the plan; faults go to job->diag. True when
+ * there is none.
+ */
+bool cli_job_read(struct cli_job *job, const struct cli_command *command);
+
+/*
+ * The script of a job that was read, to be freed; NULL after a fault, which is in
+ * job->diag or was printed.
+ */
+char *cli_job_script(struct cli_job *job, const struct cli_command *command, size_t *length);
+
+/* Prints what job->diag has gathered to stderr. CLI_FAILED when an error is among it. */
+enum cli_exit cli_job_report(struct cli_job *job);
+
+void cli_job_clear(struct cli_job *job);
+
+/*
+ * Writes TEXT to PATH at once or not at all: a temporary file in the same folder, renamed
+ * when it is complete and on disk. A file with other content is kept unless FORCE, and one with
+ * the same is left alone. Something that is no regular file (a pipe, /dev/null) is written
+ * to directly. 0; -EEXIST when another content was kept; -errno.
+ */
+int cli_write_file(const char *path, const char *text, size_t length, bool force);
+
+/* The commands; each in the file of its name, the small ones in about.c. */
+enum cli_exit cli_gen(const struct cli_command *command, int argc, char **argv);
+enum cli_exit cli_submit(const struct cli_command *command, int argc, char **argv);
+enum cli_exit cli_explain(const struct cli_command *command, int argc, char **argv);
+enum cli_exit cli_launchers(const struct cli_command *command, int argc, char **argv);
+enum cli_exit cli_version(const struct cli_command *command, int argc, char **argv);

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The command: a table of sub-commands and the help made from it. A new sub-command is a row
+ * here and a function.
+ */
+#include "gen/cli/cli.h"
+#include "spank/launch/nearest.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#define JOB_OPTIONS                                                                          \
+	"  -s, --set KEY.PATH=VALUE   change one value of the spec; VALUE null removes it\n" \
+	"      --site FILE            site profile, instead of ~/.config/srank/site.yaml\n"  \
+	"                             or /etc/srank/site.yaml\n"
+
+static enum cli_exit help(const struct cli_command *command, int argc, char **argv);
+
+/* clang-format off */
+const struct cli_command cli_commands[] = {
+	{"gen", "SPEC [-o FILE] [-s KEY.PATH=VALUE]... [--site FILE] [--force]",
+	 "write the sbatch script of a job spec",
+	 "SPEC is a YAML file, or - for standard input; see srank-spec(5).\n\n"
+	 "  -o, --output FILE          write to FILE instead of standard output\n"
+	 "      --force                replace FILE when it differs\n"
+	 JOB_OPTIONS,
+	 cli_gen},
+	{"submit", "SPEC [-s KEY.PATH=VALUE]... [--site FILE] [-- SBATCH ARGUMENTS...]",
+	 "write the script next to the job's logs and hand it to sbatch",
+	 "Makes the log folders, writes NAME-DIGEST.sbatch into the one of batch.output, runs\n"
+	 "sbatch and prints the job id. SBATCH ARGUMENTS go to sbatch as they are; numbers that\n"
+	 "the script's commands depend on are changed with -s.\n\n"
+	 JOB_OPTIONS,
+	 cli_submit},
+	{"explain", "SPEC [-s KEY.PATH=VALUE]... [--site FILE]",
+	 "show every number of a job and why it is so",
+	 JOB_OPTIONS,
+	 cli_explain},
+	{"launchers", "", "list the launchers, their shapes and variables",
+	 "A launcher of shape worker has one task per rank; of shape node, one task per node,\n"
+	 "which starts the ranks there.\n",
+	 cli_launchers},
+	{"version", "", "show the version and what is built in", "", cli_version},
+	{"help", "[COMMAND]", "show the commands, or one command's options", "", help},
+	{NULL},
+};
+/* clang-format on */
+
+static const struct cli_command *find(const char *name)
+{
+	for (const struct cli_command *command = cli_commands; command->name; command++) {
+		if (strcmp(command->name, name) == 0)
+			return command;
+	}
+	return NULL;
+}
+
+static void help_all(FILE *out)
+{
+	fputs("srank writes sbatch scripts whose tasks, GPUs and CPUs match, from a YAML job "
+	      "spec.\n\nusage: srank COMMAND [ARGUMENTS]\n\n",
+	      out);
+	for (const struct cli_command *command = cli_commands; command->name; command++)
+		fprintf(out, "  %-10s %s\n", command->name, command->help);
+	fputs("\n`srank help COMMAND` shows a command's options; srank(1) is the manual.\n",
+	      out);
+}
+
+void cli_help(FILE *out, const struct cli_command *command)
+{
+	fprintf(out, "srank %s: %s\n\nusage: srank %s%s%s\n", command->name, command->help,
+		command->name, command->args[0] ? " " : "", command->args);
+	if (command->more[0])
+		fprintf(out, "\n%s", command->more);
+}
+
+enum cli_exit cli_usage(const struct cli_command *command, const char *format, ...)
+{
+	va_list list;
+
+	fprintf(stderr, "srank %s: ", command->name);
+	va_start(list, format);
+	vfprintf(stderr, format, list);
+	va_end(list);
+	fprintf(stderr, "\nusage: srank %s%s%s\n", command->name, command->args[0] ? " " : "",
+		command->args);
+	return CLI_USAGE;
+}
+
+enum cli_exit cli_fail(const struct cli_command *command, const char *format, ...)
+{
+	va_list list;
+
+	fprintf(stderr, "srank %s: ", command->name);
+	va_start(list, format);
+	vfprintf(stderr, format, list);
+	va_end(list);
+	fputc('\n', stderr);
+	return CLI_FAILED;
+}
+
+static enum cli_exit unknown(const char *name)
+{
+	const char *near;
+	size_t count = 0;
+
+	while (cli_commands[count].name)
+		count++;
+	near = launch_nearest(name, &cli_commands[0].name, count, sizeof(*cli_commands));
+	fprintf(stderr, "srank: there is no command `%s`", name);
+	if (near)
+		fprintf(stderr, "; did you mean `%s`?", near);
+	fputs("\n`srank help` lists the commands\n", stderr);
+	return CLI_USAGE;
+}
+
+static enum cli_exit help(const struct cli_command *command, int argc, char **argv)
+{
+	const struct cli_command *topic;
+
+	if (argc > 2)
+		return cli_usage(command, "one command at a time");
+	if (argc < 2 || argv[1][0] == '-') {
+		help_all(stdout);
+		return CLI_FINE;
+	}
+	topic = find(argv[1]);
+	if (!topic)
+		return unknown(argv[1]);
+	cli_help(stdout, topic);
+	return CLI_FINE;
+}
+
+int main(int argc, char **argv)
+{
+	const struct cli_command *command;
+	enum cli_exit code;
+
+	if (argc < 2) {
+		help_all(stderr);
+		return CLI_USAGE;
+	}
+	if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)
+		argv[1] = "help";
+	else if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0)
+		argv[1] = "version";
+	command = find(argv[1]);
+	if (!command)
+		return unknown(argv[1]);
+	code = command->run(command, argc - 1, argv + 1);
+	/* A full disk or a closed pipe must not pass for success. */
+	if ((fflush(stdout) != 0 || ferror(stdout)) && code == CLI_FINE)
+		code = cli_fail(command, "cannot write to standard output: %m");
+	return code;
+}
