@@ -16,9 +16,9 @@ struct launch_cpuset {
 };
 
 /*
- * Reads Linux's list format ("0-3,8", cpuset(7) "List format"; a line feed may end it) into
- * SET. An empty list is an empty set. -EINVAL, with SET empty, when the text is malformed
- * or names a CPU of LAUNCH_CPUS_MAX or above.
+ * Reads Linux's list format ("0-3,8", cpuset(7) "List format"; a line feed may end it)
+ * into SET. An empty list is an empty set. -EINVAL, with SET empty, when the text is
+ * malformed or names a CPU of LAUNCH_CPUS_MAX or above.
  */
 int launch_cpuset_parse(struct launch_cpuset *set, const char *text);
 
@@ -31,4 +31,5 @@ uint32_t launch_cpuset_count(const struct launch_cpuset *set);
 /* Lowest CPU of SET; LAUNCH_CPUS_MAX when it is empty. */
 uint32_t launch_cpuset_first(const struct launch_cpuset *set);
 
-bool launch_cpuset_intersects(const struct launch_cpuset *a, const struct launch_cpuset *b);
+bool launch_cpuset_intersects(const struct launch_cpuset *a,
+			      const struct launch_cpuset *b);

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Reading, printing and comparing sets of CPUs.
+ */
+#include "spank/launch/cpuset.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WORDS (LAUNCH_CPUS_MAX / 64)
+
+/* Decimal at *TEXT, which moves behind it; LAUNCH_CPUS_MAX when there is none in range.
+ */
+static uint32_t read_cpu(const char **text)
+{
+	const char *at = *text;
+	uint32_t cpu = 0;
+
+	while (*at >= '0' && *at <= '9' && cpu < LAUNCH_CPUS_MAX)
+		cpu = cpu * 10 + (uint32_t)(*at++ - '0');
+	if (at == *text || cpu > LAUNCH_CPUS_MAX)
+		cpu = LAUNCH_CPUS_MAX;
+	*text = at;
+	return cpu;
+}
+
+int launch_cpuset_parse(struct launch_cpuset *set, const char *text)
+{
+	memset(set, 0, sizeof(*set));
+	while (*text && *text != '\n') {
+		uint32_t low = read_cpu(&text);
+		uint32_t high = low;
+
+		if (*text == '-') {
+			text++;
+			high = read_cpu(&text);
+		}
+		if (high >= LAUNCH_CPUS_MAX || low > high)
+			goto malformed;
+		for (uint32_t cpu = low; cpu <= high; cpu++)
+			set->bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+		if (*text == ',' && text[1] >= '0' && text[1] <= '9')
+			text++;
+		else if (*text && *text != '\n')
+			goto malformed;
+	}
+	return 0;
+
+malformed:
+	memset(set, 0, sizeof(*set));
+	return -EINVAL;
+}
+
+static bool contains(const struct launch_cpuset *set, uint32_t cpu)
+{
+	return cpu < LAUNCH_CPUS_MAX && set->bits[cpu / 64] >> (cpu % 64) & 1;
+}
+
+void launch_cpuset_text(const struct launch_cpuset *set, char *text, size_t size)
+{
+	size_t used = 0;
+
+	if (size)
+		text[0] = '\0';
+	for (uint32_t cpu = 0; cpu < LAUNCH_CPUS_MAX && used < size; cpu++) {
+		const char *comma = used ? "," : "";
+		uint32_t low = cpu;
+
+		if (!contains(set, cpu))
+			continue;
+		while (contains(set, cpu + 1))
+			cpu++;
+		if (low == cpu)
+			used += (size_t)snprintf(text + used, size - used, "%s%u", comma,
+						 low);
+		else
+			used += (size_t)snprintf(text + used, size - used, "%s%u-%u",
+						 comma, low, cpu);
+	}
+}
+
+uint32_t launch_cpuset_count(const struct launch_cpuset *set)
+{
+	uint32_t count = 0;
+
+	for (size_t word = 0; word < WORDS; word++)
+		count += (uint32_t)__builtin_popcountll(set->bits[word]);
+	return count;
+}
+
+uint32_t launch_cpuset_first(const struct launch_cpuset *set)
+{
+	for (uint32_t word = 0; word < WORDS; word++)
+		if (set->bits[word])
+			return word * 64 + (uint32_t)__builtin_ctzll(set->bits[word]);
+	return LAUNCH_CPUS_MAX;
+}
+
+bool launch_cpuset_intersects(const struct launch_cpuset *a,
+			      const struct launch_cpuset *b)
+{
+	for (size_t word = 0; word < WORDS; word++)
+		if (a->bits[word] & b->bits[word])
+			return true;
+	return false;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lists of CPUs as Linux writes them, there and back.
+ */
+#include "spank/launch/cpuset.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void reads_and_prints(void **state)
+{
+	static const struct {
+		const char *text;
+		int error;
+		uint32_t count;
+		uint32_t first;
+		const char *again;
+	} cases[] = {
+		{"", 0, 0, LAUNCH_CPUS_MAX, ""},
+		{"\n", 0, 0, LAUNCH_CPUS_MAX, ""},
+		{"0", 0, 1, 0, "0"},
+		{"0-3,8\n", 0, 5, 0, "0-3,8"},
+		{"48-63,112-127", 0, 32, 48, "48-63,112-127"},
+		{"1,3,5,7", 0, 4, 1, "1,3,5,7"},
+		{"0-63", 0, 64, 0, "0-63"},
+		{"60-70", 0, 11, 60, "60-70"},
+		{"2,1,0,1-2", 0, 3, 0, "0-2"},
+		{"4095", 0, 1, 4095, "4095"},
+		{"0-4095", 0, 4096, 0, "0-4095"},
+		{"4096", -EINVAL, 0, LAUNCH_CPUS_MAX, ""},
+		{"0-4096", -EINVAL, 0, LAUNCH_CPUS_MAX, ""},
+		{"99999999999999999999", -EINVAL, 0, LAUNCH_CPUS_MAX, ""},
+		{"4294967296", -EINVAL, 0, LAUNCH_CPUS_MAX, ""},
+		{"3-1", -EINVAL, 0, LAUNCH_CPUS_MAX, ""},
+		{"0-", -EINVAL, 0, LAUNCH_CPUS_MAX, ""},
+		{"-1", -EINVAL, 0, LAUNCH_CPUS_MAX, ""},
+		{"0,", -EINVAL, 0, LAUNCH_CPUS_MAX, ""},
+		{",0", -EINVAL, 0, LAUNCH_CPUS_MAX, ""},
+		{"0,,1", -EINVAL, 0, LAUNCH_CPUS_MAX, ""},
+		{"0 1", -EINVAL, 0, LAUNCH_CPUS_MAX, ""},
+		{"0-3x", -EINVAL, 0, LAUNCH_CPUS_MAX, ""},
+		{"cpu0", -EINVAL, 0, LAUNCH_CPUS_MAX, ""},
+	};
+	struct launch_cpuset set;
+	char text[64];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		print_message("# case %zu\n", i);
+		assert_int_equal(launch_cpuset_parse(&set, cases[i].text),
+				 cases[i].error);
+		assert_int_equal(launch_cpuset_count(&set), cases[i].count);
+		assert_int_equal(launch_cpuset_first(&set), cases[i].first);
+		launch_cpuset_text(&set, text, sizeof(text));
+		assert_string_equal(text, cases[i].again);
+	}
+}
+
+static void cuts_text(void **state)
+{
+	static const char *const cuts[] = {"",     "1",     "10",    "10-",
+					   "10-1", "10-11", "10-11,"};
+	struct launch_cpuset set;
+	char text[8];
+
+	assert_int_equal(launch_cpuset_parse(&set, "10-11,20,30"), 0);
+	for (size_t size = 1; size <= 7; size++) {
+		memset(text, 'x', sizeof(text));
+		launch_cpuset_text(&set, text, size);
+		assert_string_equal(text, cuts[size - 1]);
+		assert_int_equal(text[size], 'x');
+	}
+	launch_cpuset_text(&set, text, 0);
+	assert_string_equal(text, "10-11,");
+}
+
+static void finds_common_cpus(void **state)
+{
+	struct launch_cpuset low, high, all, none;
+
+	assert_int_equal(launch_cpuset_parse(&low, "0-63"), 0);
+	assert_int_equal(launch_cpuset_parse(&high, "64-127"), 0);
+	assert_int_equal(launch_cpuset_parse(&all, "0-4095"), 0);
+	assert_int_equal(launch_cpuset_parse(&none, ""), 0);
+	assert_false(launch_cpuset_intersects(&low, &high));
+	assert_true(launch_cpuset_intersects(&low, &all));
+	assert_true(launch_cpuset_intersects(&all, &high));
+	assert_false(launch_cpuset_intersects(&none, &all));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_and_prints),
+		cmocka_unit_test(cuts_text),
+		cmocka_unit_test(finds_common_cpus),
+	};
+
+	return cmocka_run_group_tests_name("cpuset", tests, NULL, NULL);
+}
