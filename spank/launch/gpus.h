@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Each task on its nearest GPU: which GPUs this node has and which CPUs are near them, the
- * assignment of tasks to GPUs by the CPU masks that the tasks really got, and the device
- * list that each binding mode makes of it.
+ * Each task on its nearest GPU: which GPUs this node has and which CPUs are near them,
+ * the assignment of tasks to GPUs by the CPU masks that the tasks really got, and the
+ * device list that each binding mode makes of it.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LAUNCH_GPUS_MAX	    64
+#define LAUNCH_GPUS_MAX     64
 #define LAUNCH_GPU_NAME_MAX 96 /* "MIG-GPU-<36 characters>/ii/ii" */
 
 enum launch_vendor {
@@ -43,18 +43,19 @@ extern const char *const launch_gpu_variables[LAUNCH_GPU_VARIABLES];
 
 /* How far a task is from a GPU; the assignment minimises the sum. */
 enum launch_distance {
-	LAUNCH_DISTANCE_LOCAL,	/* shares a CPU with the GPU's own CPU set */
-	LAUNCH_DISTANCE_NODE,	/* same NUMA node */
+	LAUNCH_DISTANCE_LOCAL,  /* shares a CPU with the GPU's own CPU set */
+	LAUNCH_DISTANCE_NODE,   /* same NUMA node */
 	LAUNCH_DISTANCE_SOCKET, /* same socket */
 	LAUNCH_DISTANCE_OTHER,
 };
 
 struct launch_gpu {
-	char name[LAUNCH_GPU_NAME_MAX]; /* token in the vendor's variable: index, UUID, MIG */
-	bool located;			/* false: locality unknown, or all CPUs are as near */
-	struct launch_cpuset local;	/* CPUs near the GPU (PCI local_cpulist) */
-	struct launch_cpuset node;	/* CPUs of its NUMA node */
-	struct launch_cpuset socket;	/* CPUs of its socket(s) */
+	/* Token in the vendor's variable: index, UUID, MIG instance. */
+	char name[LAUNCH_GPU_NAME_MAX];
+	bool located;               /* false: locality unknown, or all CPUs are as near */
+	struct launch_cpuset local; /* CPUs near the GPU (PCI local_cpulist) */
+	struct launch_cpuset node;  /* CPUs of its NUMA node */
+	struct launch_cpuset socket; /* CPUs of its socket(s) */
 };
 
 /* The GPUs that a step has on this node, in the order of Slurm's device list. */
@@ -65,24 +66,24 @@ struct launch_gpus {
 };
 
 /*
- * Fills GPUS from the device list of the step (FACTS' gpus: "0,1,2", opaque tokens) and the
- * trees below ROOT ("" or "/": the machine's own /proc and /sys; tests give a recorded
- * machine). STEP_GPUS is SLURM_STEP_GPUS, paired by position when the list is relative
- * under ConstrainDevices; NULL: none. LIST NULL or empty: no GPU. Only reads files whose
- * names this code makes; a tree that is missing or odd leaves `located` false and is no
- * error. -ENOSPC with ERR when there are more than LAUNCH_GPUS_MAX devices, -EINVAL with ERR
- * when a token is longer than LAUNCH_GPU_NAME_MAX; GPUS then has no device.
+ * Fills GPUS from the device list of the step (FACTS' gpus: "0,1,2", opaque tokens) and
+ * the trees below ROOT ("" or "/": the machine's own /proc and /sys; tests give a
+ * recorded machine). STEP_GPUS is SLURM_STEP_GPUS, paired by position when the list is
+ * relative under ConstrainDevices; NULL: none. LIST NULL or empty: no GPU. Only reads
+ * files whose names this code makes; a tree that is missing or odd leaves `located` false
+ * and is no error. GPUS then has no device: -ENOSPC with ERR when there are more than
+ * LAUNCH_GPUS_MAX devices, -EINVAL with ERR when a token does not fit into a name.
  */
 int launch_gpus_read(struct launch_gpus *gpus, const char *list, const char *step_gpus,
 		     const char *root, struct launch_error *err);
 
 /*
  * Assigns a GPU to each of NTASKS tasks of this node by their CPU masks (MASKS NULL: not
- * known). Smallest sum of distances; among those, the smallest number of CPUs off the GPU's
- * local set, NUMA node and socket; among those, the lexicographically smallest list, so that
- * every task computes the same. Shared evenly: each GPU is taken by floor(NTASKS / count)
- * tasks or one more. GPU_OF has NTASKS entries, indices into gpus->gpu. -ENOMEM; -EINVAL
- * when there is no GPU.
+ * known). Smallest sum of distances; among those, the smallest number of CPUs off the
+ * GPU's local set, NUMA node and socket; among those, the lexicographically smallest
+ * list, so that every task computes the same. Shared evenly: each GPU is taken by
+ * floor(NTASKS / count) tasks or one more. GPU_OF has NTASKS entries, indices into
+ * gpus->gpu. -ENOMEM; -EINVAL when there is no GPU.
  */
 int launch_gpus_assign(const struct launch_gpus *gpus, const struct launch_cpuset *masks,
 		       uint32_t ntasks, uint32_t *gpu_of);
@@ -95,31 +96,34 @@ enum launch_distance launch_gpus_distance(const struct launch_gpu *gpu,
 					  const struct launch_cpuset *mask);
 
 /*
- * Adds the binding of the task FACTS (local_rank of NTASKS) to ENV by the mode in SETTINGS:
- * the vendor's device variable, CUDA_DEVICE_ORDER, LOCAL_RANK and JAX_LOCAL_DEVICE_IDS where
- * the mode changes what they must be. MASKS as for launch_gpus_assign(). GPUS without
- * devices, or mode none, add nothing.
+ * Adds the binding of the task FACTS (local_rank of NTASKS) to ENV by the mode in
+ * SETTINGS: the vendor's device variable, CUDA_DEVICE_ORDER, LOCAL_RANK and
+ * JAX_LOCAL_DEVICE_IDS where the mode changes what they must be. MASKS as for
+ * launch_gpus_assign(). GPUS without devices, or mode none, add nothing.
  *
- *  order  All GPUs of the step, one permutation for all tasks of the node: position
- *	   LOCAL_RANK holds the task's GPU, positions behind the last task the other GPUs in
- *	   Slurm's order. With more tasks than GPUs, tasks whose local ranks are equal modulo
- *	   the number of GPUs share one, since that is how frameworks choose a device
- *	   (LOCAL_RANK % device_count). In the node shape the launcher's workers take the
- *	   devices by their own index: Slurm's order stays.
- *  mask   The task's own GPUs only: GPUs / tasks of them, rounded down, at least one.
- *  first  All GPUs, the task's own (as in mask) before the others.
- *  map    The entry of gpus_map for LOCAL_RANK, counted from the start again when the list
- *	   is short. Entries are separated by commas: ID, ID+ID for several GPUs of one task,
- *	   A-B or B-A for one task each, and any of these *N to repeat it. IDs are those of
- *	   Slurm's list, or positions in it when its devices have no numbers.
+ * order: all GPUs of the step, one permutation for all tasks of the node. Position
+ * LOCAL_RANK holds the task's GPU; behind the last task's follow the others in Slurm's
+ * order. With more tasks than GPUs, tasks whose local ranks are equal modulo the number
+ * of GPUs share one, since frameworks then take LOCAL_RANK % device_count. In the node
+ * shape the launcher's workers take the devices by their own index: Slurm's order stays.
  *
- * local=0 makes LOCAL_RANK 0 in the modes mask, first and map; in order it would put all
- * tasks on one GPU, and is ignored. Where Slurm has already given the task fewer GPUs than
- * the step has on the node, its choice is left alone.
+ * mask: the task's own GPUs only, GPUs / tasks of them, rounded down, at least one.
+ *
+ * first: all GPUs, the task's own (as in mask) before the others.
+ *
+ * map: the entry of gpus_map for LOCAL_RANK, counted from the start again when the list
+ * is short. Entries are separated by commas: ID; ID+ID, several GPUs for one task; A-B or
+ * B-A, a task for each; and any of these with *N, N times over. IDs are those of Slurm's
+ * list, or positions in it, from 0, when its devices have no numbers.
+ *
+ * local=0 makes LOCAL_RANK 0 in mask, first and map; in order it would put all tasks on
+ * one GPU, and is ignored. Where Slurm has already given the task fewer GPUs than the
+ * step has on the node, its choice is left alone.
+ *
  * -EINVAL with ERR when the map is malformed or names a GPU that the step does not have,
  * and when local_rank is not below NTASKS; -ENOMEM.
  */
 int launch_gpus_bind(const struct launch_gpus *gpus, const struct launch_cpuset *masks,
 		     uint32_t ntasks, const struct launch_facts *facts,
-		     const struct launch_settings *settings, struct launch_environment *env,
-		     struct launch_error *err);
+		     const struct launch_settings *settings,
+		     struct launch_environment *env, struct launch_error *err);

@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a task gets of its node's GPUs: distances and assignment from the tasks' CPU
+ * masks, and from them the device list of each binding mode.
+ */
+#include "spank/launch/gpus.h"
+#include "spank/launch/assign.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * One step of distance outweighs all CPUs that can lie off the mark in one node: up to
+ * LAUNCH_CPUS_MAX tasks, each with as many CPUs off three sets.
+ */
+#define STEP (INT64_C(4) * LAUNCH_CPUS_MAX * LAUNCH_CPUS_MAX)
+
+_Static_assert(LAUNCH_GPUS_MAX <= LAUNCH_ASSIGN_COLUMNS_MAX, "one column a GPU");
+_Static_assert(STEP *(LAUNCH_DISTANCE_OTHER + 1) * LAUNCH_CPUS_MAX <=
+		       LAUNCH_ASSIGN_TOTAL_MAX,
+	       "a task on each CPU");
+
+/* Room for LAUNCH_GPUS_MAX names and their commas. */
+#define LIST_MAX (LAUNCH_GPUS_MAX * LAUNCH_GPU_NAME_MAX)
+
+const char *const launch_gpu_variables[LAUNCH_GPU_VARIABLES] = {
+	[LAUNCH_GPU_CUDA] = "CUDA_VISIBLE_DEVICES",
+	[LAUNCH_GPU_ROCR] = "ROCR_VISIBLE_DEVICES",
+	[LAUNCH_GPU_ZE] = "ZE_AFFINITY_MASK",
+	[LAUNCH_GPU_ORDINAL] = "GPU_DEVICE_ORDINAL",
+};
+
+/*
+ * AMD's HIP counts, in HIP_VISIBLE_DEVICES and its synonym CUDA_VISIBLE_DEVICES, what
+ * ROCR_VISIBLE_DEVICES left, and its OpenCL likewise in GPU_DEVICE_ORDINAL: with the same
+ * list in two layers the second one names GPUs that are no longer there (ROCm
+ * documentation, "GPU isolation techniques").
+ */
+static const struct {
+	const char *set;
+	const char *unset[4];
+} vendors[] = {
+	[LAUNCH_VENDOR_UNKNOWN] = {0},
+	[LAUNCH_VENDOR_NVIDIA] = {"CUDA_VISIBLE_DEVICES", {0}},
+	[LAUNCH_VENDOR_AMD] = {"ROCR_VISIBLE_DEVICES",
+			       {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES",
+				"GPU_DEVICE_ORDINAL"}},
+	[LAUNCH_VENDOR_INTEL] = {"ZE_AFFINITY_MASK", {0}},
+};
+
+/* Some of a step's GPUs, as indices, in the order in which a task is to see them. */
+struct choice {
+	uint32_t count;
+	uint32_t own; /* of which, from the first on, the task's own; 0: LOCAL_RANK tells
+		       */
+	uint32_t gpu[LAUNCH_GPUS_MAX];
+};
+
+static void free_costs(int64_t **costs)
+{
+	free(*costs);
+}
+
+static void free_indices(uint32_t **indices)
+{
+	free(*indices);
+}
+
+/*
+ * Distance, and in OFF, to tell near from half near, how many CPUs of MASK lie off each
+ * of the GPU's sets: a task whose mask straddles two NUMA nodes belongs to the one with
+ * more of it. One pass over the words, of which a mask has few that are not zero.
+ */
+static enum launch_distance measure(const struct launch_gpu *gpu,
+				    const struct launch_cpuset *mask, uint32_t *off)
+{
+	uint64_t any = 0, local = 0, node = 0, socket = 0;
+
+	*off = 0;
+	if (!gpu->located)
+		return LAUNCH_DISTANCE_LOCAL;
+	for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++) {
+		uint64_t cpus = mask->bits[word];
+
+		if (!cpus)
+			continue;
+		any |= cpus;
+		local |= cpus & gpu->local.bits[word];
+		node |= cpus & gpu->node.bits[word];
+		socket |= cpus & gpu->socket.bits[word];
+		*off += (uint32_t)__builtin_popcountll(cpus & ~gpu->local.bits[word]);
+		*off += (uint32_t)__builtin_popcountll(cpus & ~gpu->node.bits[word]);
+		*off += (uint32_t)__builtin_popcountll(cpus & ~gpu->socket.bits[word]);
+	}
+	if (local || !any)
+		return LAUNCH_DISTANCE_LOCAL;
+	if (node)
+		return LAUNCH_DISTANCE_NODE;
+	return socket ? LAUNCH_DISTANCE_SOCKET : LAUNCH_DISTANCE_OTHER;
+}
+
+enum launch_distance launch_gpus_distance(const struct launch_gpu *gpu,
+					  const struct launch_cpuset *mask)
+{
+	uint32_t off;
+
+	return measure(gpu, mask, &off);
+}
+
+static int64_t cost(const struct launch_gpu *gpu, const struct launch_cpuset *mask)
+{
+	uint32_t off;
+	int64_t distance = measure(gpu, mask, &off);
+
+	return distance * STEP + off;
+}
+
+/* The costs of NTASKS tasks, a row of gpus->count each. NULL without memory. */
+static int64_t *count_costs(const struct launch_gpus *gpus,
+			    const struct launch_cpuset *masks, uint32_t ntasks)
+{
+	int64_t *costs = calloc((size_t)ntasks * gpus->count + 1, sizeof(*costs));
+
+	if (!costs || !masks)
+		return costs;
+	for (uint32_t task = 0; task < ntasks; task++)
+		for (uint32_t gpu = 0; gpu < gpus->count; gpu++)
+			costs[(size_t)task * gpus->count + gpu] =
+				cost(&gpus->gpu[gpu], &masks[task]);
+	return costs;
+}
+
+int launch_gpus_assign(const struct launch_gpus *gpus, const struct launch_cpuset *masks,
+		       uint32_t ntasks, uint32_t *gpu_of)
+{
+	__attribute__((cleanup(free_costs))) int64_t *costs = NULL;
+
+	if (!gpus->count)
+		return -EINVAL;
+	costs = count_costs(gpus, masks, ntasks);
+	if (!costs)
+		return -ENOMEM;
+	return launch_assign(costs, ntasks, gpus->count, gpu_of);
+}
+
+/* Adds the GPUs that are not in CHOICE yet behind those that are, in Slurm's order. */
+static void append_others(const struct launch_gpus *gpus, struct choice *choice)
+{
+	uint64_t chosen = 0;
+
+	for (uint32_t i = 0; i < choice->count; i++)
+		chosen |= UINT64_C(1) << choice->gpu[i];
+	for (uint32_t gpu = 0; gpu < gpus->count; gpu++)
+		if (!(chosen >> gpu & 1))
+			choice->gpu[choice->count++] = gpu;
+}
+
+/*
+ * order: positions take GPUs as tasks would, the position's cost being that of all the
+ * tasks whose local rank modulo the number of GPUs it is.
+ */
+static int choose_order(const struct launch_gpus *gpus, const struct launch_cpuset *masks,
+			uint32_t ntasks, struct choice *choice)
+{
+	__attribute__((cleanup(free_costs))) int64_t *costs = NULL;
+	uint32_t positions = ntasks < gpus->count ? ntasks : gpus->count;
+	int error;
+
+	costs = count_costs(gpus, masks, ntasks);
+	if (!costs)
+		return -ENOMEM;
+	for (size_t i = (size_t)positions * gpus->count; i < (size_t)ntasks * gpus->count;
+	     i++)
+		costs[i % ((size_t)positions * gpus->count)] += costs[i];
+	error = launch_assign(costs, positions, gpus->count, choice->gpu);
+	if (error)
+		return error;
+	choice->count = positions;
+	append_others(gpus, choice);
+	return 0;
+}
+
+/*
+ * mask: the task's own. With fewer tasks than GPUs each task takes as many rows as it
+ * gets GPUs, so that the optimum is that of the whole node.
+ */
+static int choose_own(const struct launch_gpus *gpus, const struct launch_cpuset *masks,
+		      uint32_t ntasks, uint32_t local_rank, struct choice *choice)
+{
+	__attribute__((cleanup(free_costs))) int64_t *costs = NULL;
+	__attribute__((cleanup(free_costs))) int64_t *rows = NULL;
+	__attribute__((cleanup(free_indices))) uint32_t *gpu_of = NULL;
+	uint32_t each = ntasks < gpus->count ? gpus->count / ntasks : 1;
+	size_t length = gpus->count * sizeof(*costs);
+	uint64_t own = 0;
+	int error;
+
+	costs = count_costs(gpus, masks, ntasks);
+	rows = malloc((size_t)ntasks * each * length);
+	gpu_of = malloc((size_t)ntasks * each * sizeof(*gpu_of));
+	if (!costs || !rows || !gpu_of)
+		return -ENOMEM;
+	for (size_t row = 0; row < (size_t)ntasks * each; row++)
+		memcpy(rows + row * gpus->count, costs + row / each * gpus->count,
+		       length);
+	error = launch_assign(rows, ntasks * each, gpus->count, gpu_of);
+	if (error)
+		return error;
+	for (uint32_t i = 0; i < each; i++)
+		own |= UINT64_C(1) << gpu_of[(size_t)local_rank * each + i];
+	for (; own; own &= own - 1)
+		choice->gpu[choice->count++] = (uint32_t)__builtin_ctzll(own);
+	choice->own = choice->count;
+	return 0;
+}
+
+/* The names of CHOICE, separated by commas. */
+static void print_names(const struct launch_gpus *gpus, const struct choice *choice,
+			char *list)
+{
+	char *end = list;
+
+	*end = '\0';
+	for (uint32_t i = 0; i < choice->count; i++) {
+		if (i)
+			*end++ = ',';
+		end = stpcpy(end, gpus->gpu[choice->gpu[i]].name);
+	}
+}
+
+/* Part of the text of a map. */
+struct span {
+	const char *text;
+	size_t length;
+};
+
+static bool is_number(const char *text, size_t length)
+{
+	return length && strspn(text, "0123456789") >= length;
+}
+
+/* Index of the GPU that ID means; gpus->count when there is none. */
+static uint32_t find_gpu(const struct launch_gpus *gpus, struct span id)
+{
+	bool numbered = false;
+	unsigned long position;
+
+	for (uint32_t gpu = 0; gpu < gpus->count; gpu++) {
+		const char *name = gpus->gpu[gpu].name;
+
+		if (strlen(name) == id.length && !memcmp(name, id.text, id.length))
+			return gpu;
+		numbered |= is_number(name, strlen(name));
+	}
+	if (numbered || !is_number(id.text, id.length))
+		return gpus->count;
+	position = strtoul(id.text, NULL, 10);
+	return position < gpus->count ? (uint32_t)position : gpus->count;
+}
+
+static int refuse_gpu(const struct launch_gpus *gpus,
+		      const struct launch_settings *settings, struct span id,
+		      struct launch_error *err)
+{
+	struct choice all = {0};
+	char valid[LIST_MAX];
+
+	append_others(gpus, &all);
+	print_names(gpus, &all, valid);
+	return launch_error_set(
+		err, -EINVAL,
+		"gpus=map:%.80s: the step has no GPU \"%.*s\" on this node; it "
+		"has %s",
+		settings->gpus_map, (int)id.length, id.text, valid);
+}
+
+static int refuse_entry(const struct launch_settings *settings, struct span entry,
+			struct launch_error *err)
+{
+	return launch_error_set(
+		err, -EINVAL,
+		"gpus=map:%.80s: cannot read \"%.*s\"; write a GPU for each "
+		"task (0,1), several for one (0+1,2+3), a range (0-3) or a "
+		"repetition (0*2), and no GPU twice for one task",
+		settings->gpus_map, (int)entry.length, entry.text);
+}
+
+/* The GPUs of one task, "0" or "0+1". */
+static int read_group(const struct launch_gpus *gpus,
+		      const struct launch_settings *settings, struct span entry,
+		      struct choice *choice, struct launch_error *err)
+{
+	const char *end = entry.text + entry.length;
+	const char *at = entry.text;
+	uint64_t chosen = 0;
+
+	choice->count = 0;
+	for (;;) {
+		struct span id = {at, strcspn(at, "+*,")};
+		uint32_t gpu;
+
+		if (!id.length)
+			return refuse_entry(settings, entry, err);
+		gpu = find_gpu(gpus, id);
+		if (gpu == gpus->count)
+			return refuse_gpu(gpus, settings, id, err);
+		if (chosen >> gpu & 1)
+			return refuse_entry(settings, entry, err);
+		chosen |= UINT64_C(1) << gpu;
+		choice->gpu[choice->count++] = gpu;
+		at += id.length;
+		if (at == end)
+			return 0;
+		at++;
+	}
+}
+
+/*
+ * One entry without its repetition. *SIZE becomes the number of tasks that it is for,
+ * CHOICE the GPUs of the task AT of these. A range is no longer than the step's GPUs: the
+ * first number that none of them has ends it.
+ */
+static int read_entry(const struct launch_gpus *gpus,
+		      const struct launch_settings *settings, struct span entry,
+		      uint64_t at, uint64_t *size, struct choice *choice,
+		      struct launch_error *err)
+{
+	size_t before = strcspn(entry.text, "-+*,");
+	unsigned long low, high;
+
+	/* Only a range begins with a number and a dash; a UUID is "GPU-..." or "MIG-...".
+	 */
+	if (before >= entry.length || entry.text[before] != '-' ||
+	    !is_number(entry.text, before)) {
+		*size = 1;
+		return read_group(gpus, settings, entry, choice, err);
+	}
+	if (!is_number(entry.text + before + 1, entry.length - before - 1))
+		return refuse_entry(settings, entry, err);
+	low = strtoul(entry.text, NULL, 10);
+	high = strtoul(entry.text + before + 1, NULL, 10);
+	if (low > INT_MAX || high > INT_MAX)
+		return refuse_entry(settings, entry, err);
+	*size = (low < high ? high - low : low - high) + 1;
+	for (uint64_t i = 0; i < *size; i++) {
+		char text[24];
+		int length = snprintf(text, sizeof(text), "%lu",
+				      low < high ? low + i : low - i);
+		struct span id = {text, (size_t)length};
+		uint32_t gpu = find_gpu(gpus, id);
+
+		if (gpu == gpus->count)
+			return refuse_gpu(gpus, settings, id, err);
+		if (i == at) {
+			choice->gpu[0] = gpu;
+			choice->count = 1;
+		}
+	}
+	return 0;
+}
+
+/*
+ * Reads the map to its end. *TOTAL becomes the number of tasks that it is for, CHOICE the
+ * GPUs of the task WANTED, if it is below that.
+ */
+static int read_map(const struct launch_gpus *gpus,
+		    const struct launch_settings *settings, uint64_t wanted,
+		    uint64_t *total, struct choice *choice, struct launch_error *err)
+{
+	const char *at = settings->gpus_map;
+
+	for (*total = 0;; at++) {
+		struct span whole = {at, strcspn(at, ",")};
+		struct span entry = {at, strcspn(at, "*,")};
+		uint64_t times = 1, size;
+		struct choice chosen = {0};
+		int error;
+
+		if (entry.length < whole.length) {
+			const char *repetition = at + entry.length + 1;
+			size_t digits = whole.length - entry.length - 1;
+
+			if (!is_number(repetition, digits) || digits > 4)
+				return refuse_entry(settings, whole, err);
+			times = strtoul(repetition, NULL, 10);
+		}
+		if (!entry.length || !times)
+			return refuse_entry(settings, whole, err);
+		error = read_entry(gpus, settings, entry, 0, &size, &chosen, err);
+		if (error)
+			return error;
+		if (wanted >= *total && wanted - *total < size * times) {
+			read_entry(gpus, settings, entry, (wanted - *total) % size, &size,
+				   &chosen, err);
+			*choice = chosen;
+		}
+		*total += size * times;
+		at += whole.length;
+		if (!*at)
+			return 0;
+	}
+}
+
+static int choose_map(const struct launch_gpus *gpus,
+		      const struct launch_settings *settings, uint32_t local_rank,
+		      struct choice *choice, struct launch_error *err)
+{
+	uint64_t total;
+	int error = read_map(gpus, settings, UINT64_MAX, &total, choice, err);
+
+	if (error)
+		return error;
+	error = read_map(gpus, settings, local_rank % total, &total, choice, err);
+	choice->own = choice->count;
+	return error;
+}
+
+/* Tokens in a device list as Slurm writes it. */
+static uint32_t count_devices(const char *list)
+{
+	uint32_t count = *list != '\0';
+
+	for (; *list; list++)
+		count += *list == ',';
+	return count;
+}
+
+static int set_devices(const struct launch_gpus *gpus, const struct choice *choice,
+		       const struct launch_facts *facts, struct launch_environment *env)
+{
+	uint32_t variables = facts->gpu_variables;
+	char list[LIST_MAX];
+	int error = 0;
+
+	print_names(gpus, choice, list);
+	if (vendors[gpus->vendor].set)
+		return launch_environment_set(env, vendors[gpus->vendor].set, "%s", list);
+	/* A vendor whose GPUs we do not know: what Slurm had set is what its programs
+	 * read. */
+	if (!variables)
+		variables = 1u << LAUNCH_GPU_CUDA;
+	for (uint32_t i = 0; i < LAUNCH_GPU_VARIABLES && !error; i++)
+		if (variables >> i & 1)
+			error = launch_environment_set(env, launch_gpu_variables[i], "%s",
+						       list);
+	return error;
+}
+
+/* What holds in every mode: the meaning of an index, and one layer of masking. */
+static int set_common(const struct launch_gpus *gpus, const struct launch_facts *facts,
+		      struct launch_environment *env)
+{
+	bool cuda =
+		gpus->vendor == LAUNCH_VENDOR_NVIDIA ||
+		(gpus->vendor == LAUNCH_VENDOR_UNKNOWN &&
+		 (!facts->gpu_variables || facts->gpu_variables >> LAUNCH_GPU_CUDA & 1));
+	int error = 0;
+
+	/* Slurm's numbers are NVML's, by bus; CUDA's default is the fastest GPU first. */
+	if (cuda && !facts->user_device_order)
+		error = launch_environment_set(env, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+	for (size_t i = 0; i < 3 && vendors[gpus->vendor].unset[i] && !error; i++)
+		error = launch_environment_set(env, vendors[gpus->vendor].unset[i], NULL);
+	return error;
+}
+
+/*
+ * Where the task's GPUs are not at the index LOCAL_RANK: LOCAL_RANK on demand, and for
+ * JAX, which takes the device of that index unless told otherwise
+ * (jax.distributed.initialize), the indices of those that are the task's.
+ */
+static int set_indices(uint32_t first, uint32_t count, bool local_zero,
+		       struct launch_environment *env)
+{
+	char list[LAUNCH_GPUS_MAX * 4];
+	size_t used = 0;
+	int error;
+
+	for (uint32_t i = 0; i < count; i++)
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%u",
+					 i ? "," : "", first + i);
+	error = launch_environment_set(env, "JAX_LOCAL_DEVICE_IDS", "%s", list);
+	if (!error && local_zero)
+		error = launch_environment_set(env, "LOCAL_RANK", "0");
+	return error;
+}
+
+int launch_gpus_bind(const struct launch_gpus *gpus, const struct launch_cpuset *masks,
+		     uint32_t ntasks, const struct launch_facts *facts,
+		     const struct launch_settings *settings,
+		     struct launch_environment *env, struct launch_error *err)
+{
+	bool worker = launch_shape(facts, settings) == LAUNCH_WORKER;
+	uint32_t visible = facts->gpus ? count_devices(facts->gpus) : gpus->count;
+	struct choice choice = {0};
+	int error;
+
+	if (settings->gpus == LAUNCH_GPUS_NONE || !gpus->count)
+		return 0;
+	if (facts->local_rank >= ntasks)
+		return launch_error_set(
+			err, -EINVAL,
+			"local rank %u is not one of this node's %u tasks; "
+			"use gpus=none and report this",
+			facts->local_rank, ntasks);
+	error = set_common(gpus, facts, env);
+	if (error)
+		return error;
+	if (visible < gpus->count) {
+		/* Slurm's --gpu-bind or --gpus-per-task; a device cgroup may stand behind
+		 * it. */
+		if (worker && settings->gpus == LAUNCH_GPUS_MASK && visible)
+			error = set_indices(0, visible, settings->local_zero, env);
+		return error;
+	}
+
+	switch (settings->gpus) {
+	case LAUNCH_GPUS_ORDER:
+		if (worker)
+			error = choose_order(gpus, masks, ntasks, &choice);
+		else
+			append_others(gpus, &choice);
+		break;
+	case LAUNCH_GPUS_MASK:
+		error = choose_own(gpus, masks, ntasks, facts->local_rank, &choice);
+		break;
+	case LAUNCH_GPUS_FIRST:
+		error = choose_own(gpus, masks, ntasks, facts->local_rank, &choice);
+		append_others(gpus, &choice);
+		break;
+	case LAUNCH_GPUS_MAP:
+		error = choose_map(gpus, settings, facts->local_rank, &choice, err);
+		break;
+	case LAUNCH_GPUS_NONE:
+		break;
+	}
+	if (error)
+		return error;
+	error = set_devices(gpus, &choice, facts, env);
+	if (error || !worker)
+		return error;
+	if (choice.own)
+		return set_indices(0, choice.own, settings->local_zero, env);
+	/* order, with several tasks on a GPU: LOCAL_RANK is beyond the last index. */
+	if (ntasks > gpus->count)
+		return set_indices(facts->local_rank % gpus->count, 1, false, env);
+	return 0;
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every recorded machine: what is read from its tree, and which GPU each task of its
+ * cases gets, by the assignment and by the modes order and mask. The cases' GPUs are the
+ * least total distance, the lexicographically smallest of these, or what the centre
+ * publishes.
+ */
+#include "tests/unit/launch/machine.h"
+
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct machine machine;
+static struct launch_gpus gpus;
+
+/* AMD's and Intel's trees are not read yet: what they would say is put in by hand. */
+static void fill_gpus(void)
+{
+	memset(&gpus, 0, sizeof(gpus));
+	gpus.vendor = LAUNCH_VENDOR_AMD;
+	for (uint32_t i = 0; i < machine.ngpus; i++) {
+		struct launch_gpu *gpu = &gpus.gpu[gpus.count++];
+
+		snprintf(gpu->name, sizeof(gpu->name), "%u", machine.gpu[i].index);
+		gpu->located = true;
+		gpu->local = gpu->node = machine.gpu[i].local;
+		gpu->socket = machine_socket(&machine, &gpu->local);
+	}
+}
+
+static void read_tree(void)
+{
+	struct launch_cpuset all = {0};
+	struct launch_error err = {{0}};
+	char root[128], list[64];
+	uint32_t at = 0;
+
+	machine_plant(&machine, root, sizeof(root));
+	machine_list(&machine, list, sizeof(list));
+	assert_int_equal(launch_gpus_read(&gpus, list, NULL, root, &err), 0);
+	machine_uproot(root);
+	assert_int_equal(gpus.vendor, LAUNCH_VENDOR_NVIDIA);
+	for (uint32_t i = 0; i < machine.npackages; i++)
+		for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
+			all.bits[word] |= machine.packages[i].bits[word];
+	for (uint32_t i = 0; i < machine.ngpus; i++) {
+		struct launch_cpuset socket =
+			machine_socket(&machine, &machine.gpu[i].local);
+		const struct launch_gpu *gpu = &gpus.gpu[at];
+
+		if (machine.gpu[i].other)
+			continue;
+		assert_true(at++ < gpus.count);
+		if (!memcmp(&machine.gpu[i].local, &all, sizeof(all))) {
+			assert_false(gpu->located);
+			continue;
+		}
+		assert_true(gpu->located);
+		assert_memory_equal(&gpu->local, &machine.gpu[i].local,
+				    sizeof(gpu->local));
+		assert_memory_equal(&gpu->node, &gpu->local, sizeof(gpu->local));
+		assert_memory_equal(&gpu->socket, &socket, sizeof(socket));
+	}
+	assert_int_equal(at, gpus.count);
+}
+
+/* The devices that the task gets by MODE. */
+static void bind(const struct machine_case *step, uint32_t task,
+		 enum launch_gpus_mode mode, char *list, size_t size)
+{
+	struct launch_environment env = {0};
+	struct launch_error err = {{0}};
+	struct launch_settings settings;
+	struct launch_facts facts = {
+		.local_rank = task,
+		.local_size = step->ntasks,
+		.ntasks = step->ntasks,
+		.nnodes = 1,
+	};
+	const char *value;
+
+	launch_settings_init(&settings);
+	settings.launcher = launch_launcher_find("torch");
+	settings.gpus = mode;
+	assert_int_equal(launch_gpus_bind(&gpus, step->masks, step->ntasks, &facts,
+					  &settings, &env, &err),
+			 0);
+	value = launch_environment_get(&env, gpus.vendor == LAUNCH_VENDOR_NVIDIA
+						     ? "CUDA_VISIBLE_DEVICES"
+						     : "ROCR_VISIBLE_DEVICES");
+	assert_non_null(value);
+	snprintf(list, size, "%s", value);
+	launch_environment_clear(&env);
+}
+
+/* Name at POSITION of a list. */
+static void pick(const char *list, uint32_t position, char *name, size_t size)
+{
+	while (position--)
+		list = strchr(list, ',') + 1;
+	snprintf(name, size, "%.*s", (int)strcspn(list, ","), list);
+}
+
+static void run_case(const struct machine_case *step)
+{
+	bool single = !strchr(step->gpus[0], ',');
+	uint32_t gpu_of[16];
+	char list[256], first[256] = "", name[16];
+
+	assert_int_equal(launch_gpus_assign(&gpus, step->masks, step->ntasks, gpu_of), 0);
+	for (uint32_t task = 0; task < step->ntasks; task++) {
+		if (!single) {
+			bind(step, task, LAUNCH_GPUS_MASK, list, sizeof(list));
+			assert_string_equal(list, step->gpus[task]);
+			continue;
+		}
+		assert_string_equal(gpus.gpu[gpu_of[task]].name, step->gpus[task]);
+		bind(step, task, LAUNCH_GPUS_ORDER, list, sizeof(list));
+		pick(list, task, name, sizeof(name));
+		assert_string_equal(name, step->gpus[task]);
+		if (task)
+			assert_string_equal(list, first);
+		else
+			strcpy(first, list);
+	}
+}
+
+static void places_tasks(void **state)
+{
+	machine_read(&machine, *state);
+	if (strcmp(machine.vendor, "nvidia") == 0)
+		read_tree();
+	else
+		fill_gpus();
+	assert_true(machine.ncases > 0);
+	for (uint32_t i = 0; i < machine.ncases; i++) {
+		print_message("# %s\n", machine.cases[i].label);
+		assert_true(machine.cases[i].ntasks > 0);
+		run_case(&machine.cases[i]);
+	}
+}
+
+int main(void)
+{
+	struct CMUnitTest *tests;
+	glob_t files;
+	int failed;
+
+	if (glob("machines/*.txt", 0, NULL, &files)) {
+		fprintf(stderr, "no machines/ here: run me in tests/unit/launch\n");
+		return 1;
+	}
+	tests = calloc(files.gl_pathc, sizeof(*tests));
+	if (!tests)
+		return 1;
+	for (size_t i = 0; i < files.gl_pathc; i++)
+		tests[i] = (struct CMUnitTest){files.gl_pathv[i], places_tasks, NULL,
+					       NULL, files.gl_pathv[i]};
+	failed = _cmocka_run_group_tests("machines", tests, files.gl_pathc, NULL, NULL);
+	free(tests);
+	globfree(&files);
+	return failed;
+}
