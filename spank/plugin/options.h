@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What was asked for: arguments in plugstack.conf, SRANK= in the environment, and --srank.
+ */
+#pragma once
+
+#include "spank/launch/error.h"
+#include "spank/launch/settings.h"
+
+#include <slurm/spank.h>
+
+/*
+ * Reads the arguments of the plugstack.conf line. A bad one is remembered and told by
+ * srank_options_resolve() to those who ask for the plugin, and to nobody else.
+ */
+void srank_options_site(int argc, char **argv);
+
+/* Registers --srank; in slurm_spank_init only, the only place where Slurm allows it. */
+void srank_options_register(spank_t spank);
+
+/*
+ * The settings that hold: built-in < plugstack.conf < ENVIRONMENT (the value of SRANK; NULL:
+ * not set) < --srank. settings->on says whether anything is to be done at all.
+ * -EINVAL with ERR, which says where the fault is; settings->on is then true, for whoever
+ * asked must be told.
+ */
+int srank_options_resolve(const char *environment, struct launch_settings *settings,
+			  struct launch_error *err);
+
+/* sysroot= in plugstack.conf: where /proc and /sys are read below; "" without it. */
+const char *srank_options_sysroot(void);
+
+/* Forgets all of it. */
+void srank_options_clear(void);

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The SPANK callbacks: which of them acts in which context and which kind of step, and what
+ * becomes of an error.
+ *
+ * In slurmstepd only task_init ever fails. What an earlier callback returns ends, depending
+ * on the kind of step and on Slurm's release, in a step without tasks that srun calls a
+ * success, in a drained node or in a job that is requeued for ever (spank(7), and SchedMD's
+ * bug 7573); so these keep the first error, and task_init reports it.
+ *
+ * A failing task_init ends its own process. What it returns would count only where
+ * plugstack.conf calls the plugin required (_do_call_stack() in Slurm's
+ * src/common/plugstack.c, spank.c since 23.02); where it is optional, which is how it should
+ * be installed, the task would start without its variables and wait for the others.
+ */
+
+/* Everything else in the plugin is hidden; see spank_srank.map. */
+#pragma GCC visibility push(default)
+#include <slurm/spank.h>
+#pragma GCC visibility pop
+
+#include "spank/launch/error.h"
+#include "spank/plugin/compat.h"
+#include "spank/plugin/options.h"
+#include "spank/plugin/source.h"
+#include "spank/plugin/task.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#pragma GCC visibility push(default)
+SPANK_PLUGIN(srank, 1)
+#pragma GCC visibility pop
+
+/* What the plugin does in this process. */
+enum role {
+	ROLE_IDLE,  /* nobody asked, or nothing is to be done here: touch nothing */
+	ROLE_TASKS, /* an ordinary step */
+	ROLE_BATCH, /* the batch script */
+};
+
+static enum role role;
+static struct srank_step step;
+
+static void clear(void)
+{
+	srank_shared_destroy(&step.shared);
+	launch_facts_clear(&step.devices);
+	free(step.gpus);
+	memset(&step, 0, sizeof(step));
+	role = ROLE_IDLE;
+	srank_options_clear();
+}
+
+static void keep_error(const char *what, int r)
+{
+	launch_error_set(&step.error, r, "%s: %s", what, strerror(-r));
+}
+
+int slurm_spank_init(spank_t spank, int argc, char **argv)
+{
+	/* slurmd loads the plugin too, and would die with it. */
+	if (spank_context() == S_CTX_SLURMD)
+		return 0;
+	clear();
+	srank_options_site(argc, argv);
+	srank_options_register(spank);
+	return 0;
+}
+
+/* In srun, sbatch and salloc: what --srank says was refused already, SRANK= was not. */
+static int check_local(void)
+{
+	struct launch_settings settings;
+	struct launch_error err = {""};
+
+	if (srank_options_resolve(getenv("SRANK"), &settings, &err)) {
+		slurm_error("srank: %s", err.text);
+		return -1;
+	}
+	return 0;
+}
+
+static enum role find_role(spank_t spank)
+{
+	uint32_t step_id;
+
+	if (spank_get_item(spank, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS)
+		return ROLE_IDLE;
+	if (step_id == SLURM_BATCH_SCRIPT)
+		return ROLE_BATCH;
+	/* The extern step has no task, the interactive one is a shell on a node. */
+	return step_id < SLURM_MAX_NORMAL_STEP_ID ? ROLE_TASKS : ROLE_IDLE;
+}
+
+int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
+{
+	__attribute__((cleanup(srank_environment_clear)))
+	struct srank_environment environment = {.spank = spank};
+	const char *list;
+
+	switch (spank_context()) {
+	case S_CTX_LOCAL:
+	case S_CTX_ALLOCATOR:
+		return check_local();
+	case S_CTX_REMOTE:
+		break;
+	default:
+		return 0;
+	}
+
+	list = srank_environment_get("SRANK", &environment);
+	srank_options_resolve(list, &step.settings, &step.error);
+	if (environment.no_memory) {
+		keep_error("SRANK", -ENOMEM);
+		step.settings.on = true;
+	}
+	if (step.settings.on)
+		role = find_role(spank);
+	return 0;
+}
+
+/* The GPUs of the step on this node and where they sit; none of it is an error but memory. */
+static void find_gpus(spank_t spank)
+{
+	char *step_gpus = NULL;
+	int r;
+
+	r = srank_source_devices(spank, &step.devices, &step_gpus);
+	if (r == 0 && step.devices.gpus && step.settings.gpus != LAUNCH_GPUS_NONE) {
+		step.gpus = calloc(1, sizeof(*step.gpus));
+		r = step.gpus ? launch_gpus_read(step.gpus, step.devices.gpus, step_gpus,
+						 srank_options_sysroot(), &step.error)
+			      : -ENOMEM;
+	}
+	if (r)
+		keep_error("GPUs of this node", r);
+	free(step_gpus);
+}
+
+int slurm_spank_user_init(spank_t spank, int argc, char **argv)
+{
+	bool failed = launch_error_is_set(&step.error);
+	uint32_t ntasks;
+	spank_err_t r;
+
+	if (role != ROLE_TASKS)
+		return 0;
+	r = spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &ntasks);
+	if (r != ESPANK_SUCCESS) {
+		launch_error_set(&step.error, -EIO, "number of tasks on this node: %s",
+				 spank_strerror(r));
+		return 0;
+	}
+	step.shared = srank_shared_create(ntasks);
+	if (!step.shared)
+		keep_error("memory shared by the tasks of this node", -errno);
+	if (failed || !step.shared)
+		return 0;
+	find_gpus(spank);
+	step.shared->abandon = launch_error_is_set(&step.error);
+	return 0;
+}
+
+int slurm_spank_task_post_fork(spank_t spank, int argc, char **argv)
+{
+	int task;
+	pid_t pid;
+
+	/* Masks are for choosing GPUs only. */
+	if (role != ROLE_TASKS || !step.shared || !step.gpus)
+		return 0;
+	if (spank_get_item(spank, S_TASK_ID, &task) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_TASK_PID, &pid) != ESPANK_SUCCESS)
+		return 0;
+	/* A mask that cannot be read stays empty, and the task is as near to every GPU. */
+	if (task >= 0 && (uint32_t)task < step.shared->ntasks)
+		srank_affinity(pid, &step.shared->masks[task]);
+	return 0;
+}
+
+/* Tasks of a node mostly fail for the same reason, so one of them says it. */
+static void report(const struct launch_error *err, int r)
+{
+	if (step.shared && atomic_exchange(&step.shared->reported, true))
+		return;
+	slurm_error("srank: %s", launch_error_is_set(err) ? err->text : strerror(-r));
+}
+
+/* In the process that is to become the task. */
+static int start_task(spank_t spank)
+{
+	struct launch_error err = step.error;
+	int r = -EINVAL;
+
+	if (!launch_error_is_set(&err))
+		r = srank_task(spank, &step, &err);
+	if (r) {
+		report(&err, r);
+		/* As exec_task() in src/slurmd/slurmstepd/task.c ends it in such a case. */
+		_exit(EXIT_FAILURE);
+	}
+	return 0;
+}
+
+/* The script starts, come what may: a failing batch step can drain the node. */
+static int start_batch(spank_t spank)
+{
+	struct launch_error err = step.error;
+	int r = -EINVAL;
+
+	if (!launch_error_is_set(&err))
+		r = srank_task_batch(spank, &step, &err);
+	if (r)
+		slurm_error("srank: %s (the script runs without MASTER_ADDR and MASTER_PORT)",
+			    launch_error_is_set(&err) ? err.text : strerror(-r));
+	return 0;
+}
+
+int slurm_spank_task_init(spank_t spank, int argc, char **argv)
+{
+	switch (role) {
+	case ROLE_TASKS:
+		return start_task(spank);
+	case ROLE_BATCH:
+		return start_batch(spank);
+	case ROLE_IDLE:
+		break;
+	}
+	return 0;
+}
+
+/*
+ * srun lets the other tasks of a step go on when one has failed (--kill-on-bad-exit is off
+ * by default), and they would wait for it until they time out. One message to slurmctld,
+ * from one node, and only after a failure that the other nodes do not have themselves.
+ */
+int slurm_spank_task_exit(spank_t spank, int argc, char **argv)
+{
+	uint32_t job_id, step_id;
+
+	if (role != ROLE_TASKS || !step.shared ||
+	    !atomic_exchange(&step.shared->abandon, false))
+		return 0;
+	if (spank_get_item(spank, S_JOB_ID, &job_id) == ESPANK_SUCCESS &&
+	    spank_get_item(spank, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS)
+		srank_kill_step(job_id, step_id);
+	return 0;
+}
+
+int slurm_spank_exit(spank_t spank, int argc, char **argv)
+{
+	if (spank_context() != S_CTX_SLURMD)
+		clear();
+	return 0;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory that slurmstepd and the tasks of one node share. Tasks need each other's CPU masks
+ * to agree on their GPUs, and slurmstepd must learn that a task failed here and not in the
+ * user's program.
+ */
+#pragma once
+
+#include "spank/launch/cpuset.h"
+
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct srank_shared {
+	uint32_t ntasks;
+	atomic_bool reported; /* a task has printed its error: one line a node will do */
+	atomic_bool abandon;  /* a task failed for a reason that the other nodes do not see */
+	struct launch_cpuset masks[]; /* by local rank; empty: not known */
+};
+
+/*
+ * Zeroed memory for NTASKS tasks, shared with all processes that are forked later; in
+ * slurm_spank_user_init, before the tasks. NULL with errno.
+ */
+struct srank_shared *srank_shared_create(uint32_t ntasks);
+
+/* Unmaps *SHARED, which may be NULL, and makes it NULL. */
+void srank_shared_destroy(struct srank_shared **shared);
+
+/* The CPUs that process PID may run on (0: the caller). 0 or negative errno. */
+int srank_affinity(pid_t pid, struct launch_cpuset *mask);

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * SPANK as a source. The step as a whole is read from the environment, because the items
+ * of a heterogeneous step are those of one component (exec_task() in Slurm's
+ * src/slurmd/slurmstepd/task.c adds the offsets to the variables only).
+ */
+#include "spank/plugin/source.h"
+
+#include "spank/launch/cpuset.h"
+#include "spank/plugin/shared.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * execve() takes no string above 128 KiB (MAX_ARG_STRLEN), but until then Slurm may hold a
+ * longer one.
+ */
+#define VALUE_SIZE_FIRST 4096
+#define VALUE_SIZE_MAX	 (4 * 1024 * 1024)
+
+static bool grow(struct srank_environment *environment)
+{
+	int size = environment->size ? 2 * environment->size : VALUE_SIZE_FIRST;
+	char *value = size <= VALUE_SIZE_MAX ? realloc(environment->value, size) : NULL;
+
+	if (!value) {
+		environment->no_memory = true;
+		return false;
+	}
+	environment->value = value;
+	environment->size = size;
+	return true;
+}
+
+const char *srank_environment_get(const char *name, void *arg)
+{
+	struct srank_environment *environment = arg;
+
+	if (!environment->size && !grow(environment))
+		return NULL;
+	for (;;) {
+		spank_err_t r = spank_getenv(environment->spank, name, environment->value,
+					     environment->size);
+
+		if (r == ESPANK_SUCCESS)
+			return environment->value;
+		/* The buffer then holds as much as fits, which must not pass for it all. */
+		if (r != ESPANK_NOSPACE || !grow(environment))
+			return NULL;
+	}
+}
+
+void srank_environment_clear(struct srank_environment *environment)
+{
+	free(environment->value);
+	*environment = (struct srank_environment){0};
+}
+
+int srank_source_devices(spank_t spank, struct launch_facts *devices, char **step_gpus)
+{
+	__attribute__((cleanup(srank_environment_clear)))
+	struct srank_environment environment = {.spank = spank};
+	const char *text;
+	int r;
+
+	*step_gpus = NULL;
+	*devices = (struct launch_facts){0};
+	r = launch_facts_read_devices(devices, srank_environment_get, &environment);
+	if (r)
+		return r;
+	text = srank_environment_get("SLURM_STEP_GPUS", &environment);
+	if (text) {
+		*step_gpus = strdup(text);
+		if (!*step_gpus)
+			return -ENOMEM;
+	}
+	return environment.no_memory ? -ENOMEM : 0;
+}
+
+/*
+ * 22.05 unsets the variables of a task that has all of the step's devices by --gpu-bind=none,
+ * and by a type in --gpus-per-task; 25.05 sets them.
+ */
+static int inherit_devices(struct launch_facts *facts, const struct launch_facts *devices)
+{
+	if (facts->gpus || facts->gpu_variables || !devices->gpus)
+		return 0;
+	facts->gpus = strdup(devices->gpus);
+	if (!facts->gpus)
+		return -ENOMEM;
+	facts->gpu_variables = devices->gpu_variables;
+	return 0;
+}
+
+int srank_source_task(spank_t spank, const struct launch_facts *devices,
+		      struct launch_facts *facts, struct launch_error *err)
+{
+	__attribute__((cleanup(srank_environment_clear)))
+	struct srank_environment environment = {.spank = spank};
+	struct launch_cpuset mask;
+	uint32_t local_size;
+	int r;
+
+	r = launch_facts_read(facts, srank_environment_get, &environment, err);
+	if (environment.no_memory)
+		return -ENOMEM;
+	if (r)
+		return r;
+	r = inherit_devices(facts, devices);
+	if (r)
+		return r;
+	/* Two components of a heterogeneous step may share a node; each counts its own. */
+	if (!facts->het && spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &local_size) ==
+				   ESPANK_SUCCESS)
+		facts->local_size = local_size;
+	if (srank_affinity(0, &mask) == 0)
+		facts->ncpus = launch_cpuset_count(&mask);
+	return 0;
+}
+
+int srank_source_batch(spank_t spank, struct launch_facts *facts, struct launch_error *err)
+{
+	__attribute__((cleanup(srank_environment_clear)))
+	struct srank_environment environment = {.spank = spank};
+	int r;
+
+	r = launch_facts_read_batch(facts, srank_environment_get, &environment, err);
+	return environment.no_memory ? -ENOMEM : r;
+}
