@@ -206,6 +206,19 @@ static void does_without_missing_files(void **state)
 		expect_local(0, "0", ANY);
 		expect_local(1, "1", "32-47,96-111");
 	}
+	/* Too long a list would be cut inside a number. */
+	for (size_t length = 16382; length <= 16386; length += 2) {
+		static char list[16387];
+
+		memset(list, 0, sizeof(list));
+		for (size_t i = 0; i < length; i += 2)
+			memcpy(list + i, "5,", 2);
+		list[length - 1] = '\n';
+		machine_file(root, "sys/bus/pci/devices/0000:03:00.0/local_cpulist",
+			     list);
+		read_ok("0", NULL);
+		expect_local(0, "0", length < 16384 ? "5" : ANY);
+	}
 	/* Without packages the socket is what is near; with the older name it is known.
 	 */
 	machine_file(root, "sys/devices/system/cpu/cpu32/topology/package_cpus_list",
