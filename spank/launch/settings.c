@@ -139,7 +139,7 @@ static int set_gpus(const struct launch_key *key, struct launch_settings *settin
 {
 	static const char *const modes[] = {
 		[LAUNCH_GPUS_ORDER] = "order", [LAUNCH_GPUS_MASK] = "mask",
-		[LAUNCH_GPUS_FIRST] = "first", [LAUNCH_GPUS_MAP] = "map:LIST",
+		[LAUNCH_GPUS_FIRST] = "first", [LAUNCH_GPUS_MAP] = "map",
 		[LAUNCH_GPUS_NONE] = "none",
 	};
 	const char *map = "map:";
@@ -483,9 +483,9 @@ void launch_settings_help(FILE *out)
 		"--srank[=LIST], or SRANK=LIST in the environment: entries separated by "
 		"commas,\nsuch as --srank=torchrun,gpus=order,verbose\n\nLaunchers:\n");
 	for (size_t i = 0; i < launch_launchers_count; i++)
-		fprintf(out, "  %-12s%s (%s)\n", launch_launchers[i].name,
-			launch_launchers[i].summary,
-			launch_shape_name(launch_launchers[i].shape));
+		fprintf(out, "  %-12s%-8s%s\n", launch_launchers[i].name,
+			launch_shape_name(launch_launchers[i].shape),
+			launch_launchers[i].summary);
 	fprintf(out, "\nKeys:\n");
 	for (const struct launch_key *key = launch_keys; key->name; key++) {
 		int length = key->values ? fprintf(out, "  %s=%s", key->name, key->values)

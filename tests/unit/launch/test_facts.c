@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: MIT */
+/* The facts of a task and of the batch step, read from environments as Slurm sets them.
+ */
+#include "spank/launch/facts.h"
+
+#include "tests/unit/launch/support.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* Task 9 of 12 on three nodes with 5, 5 and 2 tasks, as srun and slurmstepd set it. */
+#define STEP                                                                         \
+	"SLURM_JOB_ID=4711", "SLURM_STEP_ID=2", "SLURM_STEP_NODELIST=n[1-3]",        \
+		"SLURM_STEP_TASKS_PER_NODE=5(x2),2", "SLURM_STEP_NUM_TASKS=12",      \
+		"SLURM_STEP_NUM_NODES=3", "SLURM_NODEID=1", "SLURM_PROCID=9",        \
+		"SLURM_LOCALID=4", "SLURMD_NODENAME=n2", "SLURM_DISTRIBUTION=block", \
+		"SLURM_JOB_NODELIST=n[1-8]", "SLURM_NTASKS=64", "SLURM_NNODES=8"
+#define MORE_MAX 16
+
+static int read_step(struct launch_facts *facts, const char *const more[],
+		     struct launch_error *err)
+{
+	static const char *const step[] = {STEP};
+	const char *environment[COUNT(step) + MORE_MAX + 1] = {STEP};
+	size_t count = COUNT(step);
+
+	for (; *more; more++)
+		environment[count++] = *more;
+	return launch_facts_read(facts, lookup_in, environment, err);
+}
+
+static void test_step(void **state)
+{
+	struct launch_error err = {0};
+	struct launch_facts facts;
+
+	assert_int_equal(read_step(&facts, (const char *[]){NULL}, &err), 0);
+	assert_int_equal(facts.job_id, 4711);
+	assert_int_equal(facts.step_id, 2);
+	assert_int_equal(facts.restart_count, 0);
+	/* The step's numbers, not the job's. */
+	assert_int_equal(facts.nnodes, 3);
+	assert_int_equal(facts.ntasks, 12);
+	assert_string_equal(facts.nodelist, "n[1-3]");
+	assert_string_equal(facts.tasks_per_node, "5(x2),2");
+	assert_int_equal(facts.layout, LAUNCH_LAYOUT_BLOCK);
+	assert_null(facts.resv_ports);
+	assert_null(facts.head);
+	assert_false(facts.head_uncertain);
+	assert_string_equal(facts.node, "n2");
+	assert_int_equal(facts.node_rank, 1);
+	assert_int_equal(facts.rank, 9);
+	assert_int_equal(facts.local_rank, 4);
+	assert_int_equal(facts.local_size, 5);
+	assert_int_equal(facts.ncpus, 0);
+	assert_null(facts.gpus);
+	assert_int_equal(facts.gpu_variables, 0);
+	assert_null(facts.user_addr);
+	assert_null(facts.user_port);
+	assert_false(facts.user_omp);
+	assert_false(facts.user_device_order);
+	assert_false(facts.submitit);
+	assert_null(facts.outer);
+	assert_int_equal(launch_facts_ngpus(&facts), 0);
+	launch_facts_clear(&facts);
+	assert_null(facts.nodelist);
+	launch_facts_clear(&facts);
+}
+
+/* One variable more, and what must follow from it. */
+static void test_rows(void **state)
+{
+	static const struct {
+		const char *more[MORE_MAX];
+		const char *field, *value;
+	} rows[] = {
+		{{"SLURM_RESTART_COUNT=3"}, "restart", "3"},
+		{{"SLURM_STEP_RESV_PORTS=41001-41006"}, "ports", "41001-41006"},
+		{{"SLURM_STEP_RESV_PORTS="}, "ports", "-"},
+		/* Older or other sources without the step's own counts. */
+		{{"SLURM_STEP_NUM_TASKS=", "SLURM_NTASKS=12"}, "ntasks", "12"},
+		{{"SLURM_STEP_NUM_NODES=", "SLURM_NNODES=3"}, "nnodes", "3"},
+		{{"SLURM_DISTRIBUTION="}, "layout", "block"},
+		{{"SLURM_DISTRIBUTION=block:cyclic"}, "layout", "block"},
+		{{"SLURM_DISTRIBUTION=block,NoPack"}, "layout", "block"},
+		{{"SLURM_DISTRIBUTION=cyclic"}, "layout", "cyclic"},
+		{{"SLURM_DISTRIBUTION=cyclic:fcyclic"}, "layout", "cyclic"},
+		{{"SLURM_DISTRIBUTION=plane", "SLURM_DIST_PLANESIZE=2"},
+		 "layout",
+		 "plane 2"},
+		{{"SLURM_DISTRIBUTION=plane"}, "layout", "other"},
+		{{"SLURM_DISTRIBUTION=blocks"}, "layout", "other"},
+		{{"SLURM_DISTRIBUTION=blocks"}, "head", "-"},
+		{{"SLURM_DISTRIBUTION=arbitrary"}, "layout", "other"},
+		{{"SLURM_DISTRIBUTION=arbitrary"}, "head", "uncertain"},
+		{{"SLURM_DISTRIBUTION=arbitrary:cyclic"}, "head", "uncertain"},
+		/* A heterogeneous job: started by `srun a : b` ... */
+		{{"SLURM_HET_SIZE=2"}, "head", "uncertain"},
+		{{"SLURM_HET_SIZE=1"}, "head", "-"},
+		/* ... in the second component only, */
+		{{"SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=n9",
+		  "SLURM_JOB_NODELIST_HET_GROUP_1=n[1-3]"},
+		 "head",
+		 "-"},
+		/* ... over both, the first of which has n3, */
+		{{"SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=n3",
+		  "SLURM_JOB_NODELIST_HET_GROUP_1=n[1-2]"},
+		 "head",
+		 "n3"},
+		{{"SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=n3",
+		  "SLURM_JOB_NODELIST_HET_GROUP_1=n[1-2]"},
+		 "layout",
+		 "other"},
+		/* ... over two of three, so that the first may be missing, */
+		{{"SLURM_HET_SIZE=3", "SLURM_JOB_NODELIST_HET_GROUP_0=n3",
+		  "SLURM_JOB_NODELIST_HET_GROUP_1=n[1-2]",
+		  "SLURM_JOB_NODELIST_HET_GROUP_2=n4"},
+		 "head",
+		 "uncertain"},
+		{{"SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=n[",
+		  "SLURM_JOB_NODELIST_HET_GROUP_1=n[1-2]"},
+		 "head",
+		 "uncertain"},
+		/* ... and with an order of its own inside a component. */
+		{{"SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=n3",
+		  "SLURM_JOB_NODELIST_HET_GROUP_1=n[1-2]",
+		  "SLURM_DISTRIBUTION=arbitrary"},
+		 "head",
+		 "uncertain"},
+		/* The same node twice is named once. */
+		{{"SLURM_HET_SIZE=2", "SLURM_STEP_NODELIST=n[1-2]"}, "head", "uncertain"},
+
+		{{"CUDA_VISIBLE_DEVICES=0,1,2"}, "gpus", "0,1,2 3 1"},
+		{{"ROCR_VISIBLE_DEVICES=4,5"}, "gpus", "4,5 2 2"},
+		{{"ZE_AFFINITY_MASK=0.0,0.1"}, "gpus", "0.0,0.1 2 4"},
+		{{"GPU_DEVICE_ORDINAL=3"}, "gpus", "3 1 8"},
+		{{"CUDA_VISIBLE_DEVICES=0,1", "ROCR_VISIBLE_DEVICES=0,1",
+		  "ZE_AFFINITY_MASK=0,1", "GPU_DEVICE_ORDINAL=0,1"},
+		 "gpus",
+		 "0,1 2 15"},
+		{{"CUDA_VISIBLE_DEVICES=MIG-GPU-1a2b/1/0"},
+		 "gpus",
+		 "MIG-GPU-1a2b/1/0 1 1"},
+		{{"CUDA_VISIBLE_DEVICES=NoDevFiles"}, "gpus", "- 0 1"},
+		{{"CUDA_VISIBLE_DEVICES="}, "gpus", "- 0 1"},
+		{{"CUDA_VISIBLE_DEVICES=-1"}, "gpus", "- 0 1"},
+
+		{{"MASTER_ADDR=n2"}, "addr", "n2"},
+		{{"MASTER_ADDR="}, "addr", "-"},
+		{{"MASTER_ADDR=n2", "SRANK_MASTER_ADDR=n2"}, "addr", "-"},
+		{{"MASTER_ADDR=n3", "SRANK_MASTER_ADDR=n2"}, "addr", "n3"},
+		{{"SRANK_MASTER_ADDR=n2"}, "addr", "-"},
+		{{"MASTER_PORT=29500"}, "port", "29500"},
+		{{"MASTER_PORT="}, "port", "-"},
+		{{"MASTER_PORT=29500", "SRANK_MASTER_PORT=29500"}, "port", "-"},
+		{{"MASTER_PORT=29500", "SRANK_MASTER_PORT=29501"}, "port", "29500"},
+		{{"OMP_NUM_THREADS=4"}, "flags", "omp"},
+		{{"OMP_NUM_THREADS="}, "flags", ""},
+		{{"OMP_NUM_THREADS=4", "SRANK_OMP_NUM_THREADS=4"}, "flags", ""},
+		{{"OMP_NUM_THREADS=4", "SRANK_OMP_NUM_THREADS=5"}, "flags", "omp"},
+		{{"CUDA_DEVICE_ORDER=FASTEST_FIRST"}, "flags", "order"},
+		{{"SUBMITIT_EXECUTOR=slurm"}, "flags", "submitit"},
+		{{"SRANK_LAUNCHER=torchrun"}, "outer", "torchrun"},
+	};
+	static const char *const layouts[] = {"block", "cyclic", "plane", "other"};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const char *field = rows[i].field;
+		struct launch_error err = {0};
+		struct launch_facts facts;
+		char value[256];
+
+		if (read_step(&facts, rows[i].more, &err))
+			fail_msg("row %zu: %s", i, err.text);
+#define TEXT(text)     snprintf(value, sizeof(value), "%s", (text) ? (text) : "-")
+#define NUMBER(number) snprintf(value, sizeof(value), "%u", number)
+		if (strcmp(field, "restart") == 0)
+			NUMBER(facts.restart_count);
+		else if (strcmp(field, "ntasks") == 0)
+			NUMBER(facts.ntasks);
+		else if (strcmp(field, "nnodes") == 0)
+			NUMBER(facts.nnodes);
+		else if (strcmp(field, "ports") == 0)
+			TEXT(facts.resv_ports);
+		else if (strcmp(field, "head") == 0)
+			TEXT(facts.head_uncertain ? "uncertain" : facts.head);
+		else if (strcmp(field, "addr") == 0)
+			TEXT(facts.user_addr);
+		else if (strcmp(field, "port") == 0)
+			TEXT(facts.user_port);
+		else if (strcmp(field, "outer") == 0)
+			TEXT(facts.outer);
+		else if (strcmp(field, "flags") == 0)
+			snprintf(value, sizeof(value), "%s%s%s",
+				 facts.user_omp ? "omp" : "",
+				 facts.user_device_order ? "order" : "",
+				 facts.submitit ? "submitit" : "");
+		else if (strcmp(field, "gpus") == 0)
+			snprintf(value, sizeof(value), "%s %u %u",
+				 facts.gpus ? facts.gpus : "-",
+				 launch_facts_ngpus(&facts), facts.gpu_variables);
+		else if (facts.plane_size)
+			snprintf(value, sizeof(value), "%s %u", layouts[facts.layout],
+				 facts.plane_size);
+		else
+			TEXT(layouts[facts.layout]);
+		if (strcmp(value, rows[i].value) != 0)
+			fail_msg("row %zu: %s is \"%s\", want \"%s\"", i, field, value,
+				 rows[i].value);
+		launch_facts_clear(&facts);
+	}
+}
+
+/* The size of each node, also where a component's counts follow another's. */
+static void test_local_size(void **state)
+{
+	static const struct {
+		const char *node, *local;
+		uint32_t size;
+	} rows[] = {
+		{"SLURM_NODEID=0", "SLURM_LOCALID=0", 5},
+		{"SLURM_NODEID=1", "SLURM_LOCALID=4", 5},
+		{"SLURM_NODEID=2", "SLURM_LOCALID=1", 2},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const char *const more[] = {rows[i].node, rows[i].local, NULL};
+		struct launch_error err = {0};
+		struct launch_facts facts;
+
+		assert_int_equal(read_step(&facts, more, &err), 0);
+		assert_int_equal(facts.local_size, rows[i].size);
+		launch_facts_clear(&facts);
+	}
+}
+
+static void test_faults(void **state)
+{
+	static const struct {
+		const char *more[4];
+		const char *text; /* the error begins with it */
+	} rows[] = {
+		{{"SLURM_JOB_ID="},
+		 "SLURM_JOB_ID is not set, so this is no task of a Slurm "
+		 "step; start the program with srun"},
+		{{"SLURM_STEP_ID="}, "SLURM_STEP_ID is not set"},
+		{{"SLURM_NODEID="}, "SLURM_NODEID is not set"},
+		{{"SLURM_PROCID="}, "SLURM_PROCID is not set"},
+		{{"SLURM_LOCALID="}, "SLURM_LOCALID is not set"},
+		{{"SLURM_STEP_NODELIST="}, "SLURM_STEP_NODELIST is not set"},
+		{{"SLURM_STEP_TASKS_PER_NODE="}, "SLURM_STEP_TASKS_PER_NODE is not set"},
+		{{"SLURM_STEP_NUM_TASKS=", "SLURM_NTASKS="},
+		 "SLURM_STEP_NUM_TASKS is not set"},
+		{{"SLURM_STEP_NUM_NODES=", "SLURM_NNODES="},
+		 "SLURM_STEP_NUM_NODES is not set"},
+		{{"SLURM_JOB_ID=abc"}, "SLURM_JOB_ID=abc is not a number"},
+		{{"SLURM_STEP_ID=-5"}, "SLURM_STEP_ID=-5 is not a number"},
+		{{"SLURM_PROCID=4294967296"}, "SLURM_PROCID=4294967296 is not a number"},
+		{{"SLURM_PROCID=99999999999999999999"},
+		 "SLURM_PROCID=99999999999999999999 is not a number"},
+		{{"SLURM_PROCID= 1"}, "SLURM_PROCID= 1 is not a number"},
+		{{"SLURM_RESTART_COUNT=x"}, "SLURM_RESTART_COUNT=x is not a number"},
+		{{"SLURM_HET_SIZE=x"}, "SLURM_HET_SIZE=x is not a number"},
+		{{"SLURM_DISTRIBUTION=plane", "SLURM_DIST_PLANESIZE=x"},
+		 "SLURM_DIST_PLANESIZE=x is not a number"},
+		{{"SLURM_STEP_NODELIST=n[1-3"},
+		 "SLURM_STEP_NODELIST=n[1-3 is not a host list"},
+		{{"SLURM_STEP_TASKS_PER_NODE=5(x2"},
+		 "SLURM_STEP_TASKS_PER_NODE=5(x2 is not a list of task counts"},
+		{{"SLURM_STEP_NODELIST=n[1-4]"},
+		 "the step has SLURM_STEP_NUM_NODES=3 nodes, but SLURM_STEP_NODELIST "
+		 "names 4 "
+		 "and SLURM_STEP_TASKS_PER_NODE counts 3"},
+		{{"SLURM_STEP_NUM_NODES=2"}, "the step has SLURM_STEP_NUM_NODES=2 nodes"},
+		{{"SLURM_STEP_NUM_TASKS=13"},
+		 "the step has SLURM_STEP_NUM_TASKS=13 tasks, but "
+		 "SLURM_STEP_TASKS_PER_NODE=5(x2),2 makes 12"},
+		{{"SLURM_NODEID=3"},
+		 "SLURM_NODEID=3 does not fit SLURM_STEP_NUM_NODES=3"},
+		{{"SLURM_PROCID=12"},
+		 "SLURM_PROCID=12 does not fit SLURM_STEP_NUM_TASKS=12"},
+		{{"SLURM_LOCALID=5"},
+		 "SLURM_LOCALID=5 does not fit the number of tasks on the node=5"},
+		{{"SLURM_STEP_NUM_NODES=0"}, "the step has SLURM_STEP_NUM_NODES=0 nodes"},
+		{{"SLURM_STEP_NUM_TASKS=0"}, "the step has SLURM_STEP_NUM_TASKS=0 tasks"},
+		/* The components' counts still must agree. */
+		{{"SLURM_HET_SIZE=2", "SLURM_STEP_NUM_NODES=4"},
+		 "the step has SLURM_STEP_NUM_NODES=4 nodes"},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_error err = {0};
+		struct launch_facts facts;
+
+		assert_int_equal(read_step(&facts, rows[i].more, &err), -EINVAL);
+		if (strncmp(err.text, rows[i].text, strlen(rows[i].text)) != 0)
+			fail_msg("row %zu: %s", i, err.text);
+		launch_facts_clear(&facts);
+	}
+}
+
+/* 100,000 nodes and 4,096 tasks on each are read as they are, without growing. */
+static void test_huge(void **state)
+{
+	static const char *const more[] = {"SLURM_STEP_NODELIST=n[00000-99999]",
+					   "SLURM_STEP_TASKS_PER_NODE=4096(x100000)",
+					   "SLURM_STEP_NUM_NODES=100000",
+					   "SLURM_STEP_NUM_TASKS=409600000",
+					   "SLURM_NODEID=99999",
+					   "SLURM_PROCID=409599999",
+					   "SLURM_LOCALID=4095",
+					   NULL};
+	struct launch_error err = {0};
+	struct launch_facts facts;
+
+	assert_int_equal(read_step(&facts, more, &err), 0);
+	assert_int_equal(facts.local_size, 4096);
+	launch_facts_clear(&facts);
+}
+
+static void test_batch(void **state)
+{
+	static const char *const batch[] = {
+		"SLURM_JOB_ID=4711",
+		"SLURM_JOB_NODELIST=n[1-2]",
+		"SLURM_NTASKS=16",
+		"SLURM_TASKS_PER_NODE=8(x2)",
+		"SLURM_RESTART_COUNT=1",
+		"SLURMD_NODENAME=n1",
+		"MASTER_PORT=29500",
+		"SLURM_STEP_ID=-5", /* as Slurm 26.05 has it */
+		"SLURM_STEP_NODELIST=outer99",
+		NULL};
+	/* With only --nodes. */
+	static const char *const few[] = {"SLURM_JOB_ID=4711", "SLURM_JOB_NODELIST=n1",
+					  NULL};
+	static const char *const none[] = {"SLURM_JOB_ID=4711", NULL};
+	static const char *const bad[] = {"SLURM_JOB_ID=4711", "SLURM_JOB_NODELIST=n[",
+					  NULL};
+	struct launch_error err = {0};
+	struct launch_facts facts;
+
+	assert_int_equal(launch_facts_read_batch(&facts, lookup_in, (void *)batch, &err),
+			 0);
+	assert_int_equal(facts.job_id, 4711);
+	assert_int_equal(facts.step_id, LAUNCH_BATCH_STEP);
+	assert_int_equal(facts.restart_count, 1);
+	assert_int_equal(facts.nnodes, 2);
+	assert_int_equal(facts.ntasks, 16);
+	assert_string_equal(facts.nodelist, "n[1-2]");
+	assert_string_equal(facts.user_port, "29500");
+	assert_false(facts.head_uncertain);
+	launch_facts_clear(&facts);
+
+	assert_int_equal(launch_facts_read_batch(&facts, lookup_in, (void *)few, &err),
+			 0);
+	assert_int_equal(facts.ntasks, 0);
+	assert_null(facts.tasks_per_node);
+	launch_facts_clear(&facts);
+
+	assert_int_equal(launch_facts_read_batch(&facts, lookup_in, (void *)none, &err),
+			 -EINVAL);
+	assert_non_null(strstr(err.text, "SLURM_JOB_NODELIST is not set"));
+	launch_facts_clear(&facts);
+	err = (struct launch_error){0};
+	assert_int_equal(launch_facts_read_batch(&facts, lookup_in, (void *)bad, &err),
+			 -EINVAL);
+	assert_non_null(strstr(err.text, "SLURM_JOB_NODELIST=n[ is not a host list"));
+	launch_facts_clear(&facts);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_step),       cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_local_size), cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_huge),       cmocka_unit_test(test_batch),
+	};
+
+	return cmocka_run_group_tests_name("facts", tests, NULL, NULL);
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/* Settings and the launchers that they name: one row for each key, value and mistake. */
+#include "spank/launch/settings.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+/* All of SETTINGS that differs from the defaults, in one line. */
+static void describe(const struct launch_settings *settings, char *text, size_t size)
+{
+	static const char *const modes[] = {"order", "mask", "first", "map", "none"};
+	FILE *out = fmemopen(text, size, "w");
+
+	assert_non_null(out);
+	fprintf(out, "%s", settings->on ? "on" : "off");
+	if (settings->help)
+		fprintf(out, " help");
+	if (settings->verbose)
+		fprintf(out, " verbose");
+	if (settings->launcher)
+		fprintf(out, " launcher=%s", settings->launcher->name);
+	if (settings->gpus != LAUNCH_GPUS_ORDER)
+		fprintf(out, " gpus=%s", modes[settings->gpus]);
+	if (settings->gpus_map[0])
+		fprintf(out, ":%s", settings->gpus_map);
+	if (settings->local_zero)
+		fprintf(out, " local=0");
+	if (settings->port)
+		fprintf(out, " port=%u", settings->port);
+	if (settings->port_low != 20000 || settings->port_high != 29999)
+		fprintf(out, " ports=%u-%u", settings->port_low, settings->port_high);
+	if (settings->suffix[0])
+		fprintf(out, " suffix=%s", settings->suffix);
+	if (settings->domain[0])
+		fprintf(out, " domain=%s", settings->domain);
+	if (settings->busy_warns)
+		fprintf(out, " busy=warn");
+	if (settings->omp_keep)
+		fprintf(out, " omp=keep");
+	if (settings->elastic_max)
+		fprintf(out, " elastic=%u:%u", settings->elastic_min,
+			settings->elastic_max);
+	fclose(out);
+}
+
+static void test_lists(void **state)
+{
+	static const struct {
+		const char *list, *settings;
+	} rows[] = {
+		/* The three ways in which Slurm hands on an option without argument. */
+		{NULL, "on"},
+		{"", "on"},
+		{"(null)", "on"},
+		{",", "on"},
+		{"on", "on"},
+		{"off", "off"},
+		{"off,verbose", "off verbose"},
+		{"off,on", "on"},
+		{"torch,off", "off launcher=torch"},
+		{"help", "off help"},
+		{"verbose", "on verbose"},
+		{"torchrun", "on launcher=torchrun"},
+		{"launcher=torchrun", "on launcher=torchrun"},
+		{"torchrun,torch", "on launcher=torch"},
+		{"torchrun,auto", "on"},
+		{"torchrun,launcher=auto", "on"},
+		{"gpus=order", "on"},
+		{"gpus=mask", "on gpus=mask"},
+		{"gpus=first", "on gpus=first"},
+		{"gpus=none", "on gpus=none"},
+		{"gpus=map:0", "on gpus=map:0"},
+		{"gpus=map:0-3,7*2,verbose", "on verbose gpus=map:0-3,7*2"},
+		{"gpus=map:3,2,1,0,torch", "on launcher=torch gpus=map:3,2,1,0"},
+		{"gpus=map:0+1,2+3", "on gpus=map:0+1,2+3"},
+		{"gpus=map:GPU-8f6c,MIG-1a/2/0,port=1",
+		 "on gpus=map:GPU-8f6c,MIG-1a/2/0 port=1"},
+		{"gpus=map:0,1,gpus=none", "on gpus=none"},
+		{"local=0", "on local=0"},
+		{"gpus=mask,local=0", "on gpus=mask local=0"},
+		{"local=0,local=rank", "on"},
+		{"port=1", "on port=1"},
+		{"port=65535", "on port=65535"},
+		{"ports=1-65535", "on ports=1-65535"},
+		{"ports=30000-30000", "on ports=30000-30000"},
+		{"port=1,ports=30000-30009", "on ports=30000-30009"},
+		{"suffix=-ib0", "on suffix=-ib0"},
+		{"suffix=i,suffix=", "on"},
+		{"domain=cluster.local", "on domain=cluster.local"},
+		{"domain=.cluster.local", "on domain=cluster.local"},
+		{"busy=warn", "on busy=warn"},
+		{"busy=warn,busy=fail", "on"},
+		{"omp=keep", "on omp=keep"},
+		{"omp=keep,omp=set", "on"},
+		{"elastic=1:4", "on elastic=1:4"},
+		{"elastic=2:2", "on elastic=2:2"},
+		{" torchrun , gpus=none ,, verbose ",
+		 "on verbose launcher=torchrun gpus=none"},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_settings settings;
+		struct launch_error err = {0};
+		char text[512];
+
+		launch_settings_init(&settings);
+		if (launch_settings_parse(&settings, rows[i].list, &err))
+			fail_msg("%s: %s", rows[i].list, err.text);
+		assert_false(launch_error_is_set(&err));
+		describe(&settings, text, sizeof(text));
+		assert_string_equal(text, rows[i].settings);
+	}
+}
+
+static void test_mistakes(void **state)
+{
+	static const struct {
+		const char *list;
+		const char *text; /* the error begins with it */
+	} rows[] = {
+		{"torchun", "torchun: no such key or launcher; did you mean torchrun?"},
+		{"verbos", "verbos: no such key or launcher; did you mean verbose?"},
+		{"gpsu=none", "gpsu: no such key; did you mean gpus?"},
+		{"prot=1", "prot: no such key; did you mean port?"},
+		{"verbos=1", "verbos: no such key; did you mean verbose?"},
+		{"prts", "prts: no such key or launcher; did you mean ports=?"},
+		{"quantum", "quantum: no such key or launcher; --srank=help lists them"},
+		{"quantum=1", "quantum: no such key; --srank=help lists them"},
+		{"gpus=ordr", "gpus=ordr: no such value; did you mean gpus=order? "
+			      "(order|mask|first|map:LIST|none)"},
+		{"gpus=7", "gpus=7: expected gpus=order|mask|first|map:LIST|none"},
+		{"gpus=", "gpus=: expected gpus=order|mask|first|map:LIST|none"},
+		{"gpus=map", "gpus=map: expected gpus=order|mask|first|map:LIST|none"},
+		{"gpus=map:", "gpus=map:: expected device indices"},
+		{"gpus=map:0;1", "gpus=map:0;1: expected device indices"},
+		{"gpus", "gpus needs a value: gpus=order|mask|first|map:LIST|none"},
+		{"port", "port needs a value: port=N"},
+		{"launcher=torchun",
+		 "launcher=torchun: no such launcher; did you mean launcher=torchrun?"},
+		{"launcher=", "launcher=: no such launcher; --srank=help lists them"},
+		{"launcher=quantum",
+		 "launcher=quantum: no such launcher; --srank=help lists them"},
+		{"local=1", "local=1: expected local=rank|0"},
+		{"port=0", "port=0: expected port=N, a number from 1 to 65535"},
+		{"port=65536", "port=65536: expected port=N"},
+		{"port=99999999999999999999",
+		 "port=99999999999999999999: expected port=N"},
+		{"port=-1", "port=-1: expected port=N"},
+		{"port=1x", "port=1x: expected port=N"},
+		{"port= 1", "port= 1: expected port=N"},
+		{"ports=20000", "ports=20000: expected ports=LO-HI"},
+		{"ports=2-1", "ports=2-1: expected ports=LO-HI"},
+		{"ports=0-9", "ports=0-9: expected ports=LO-HI"},
+		{"ports=1-65536", "ports=1-65536: expected ports=LO-HI"},
+		{"ports=1-2-3", "ports=1-2-3: expected ports=LO-HI"},
+		{"suffix=a.b", "suffix=a.b: expected suffix=TEXT"},
+		{"suffix=a b", "suffix=a b: expected suffix=TEXT"},
+		{"domain=a/b", "domain=a/b: expected domain=NAME"},
+		{"busy=wran",
+		 "busy=wran: no such value; did you mean busy=warn? (fail|warn)"},
+		{"omp=4", "omp=4: expected omp=set|keep"},
+		{"elastic=4", "elastic=4: expected elastic=MIN:MAX"},
+		{"elastic=0:4", "elastic=0:4: expected elastic=MIN:MAX"},
+		{"elastic=4:2", "elastic=4:2: expected elastic=MIN:MAX"},
+		{"verbose=1", "verbose=1: verbose takes no value"},
+		{"auto=1", "auto=1: auto takes no value"},
+		{"default=on", "default= is for plugstack.conf; write on or off"},
+		{"=", ": no such key; --srank=help lists them"},
+		{"torch,port=7,gpsu=none", "gpsu: no such key"},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_settings settings, before;
+		struct launch_error err = {0};
+
+		launch_settings_init(&settings);
+		settings.verbose = true;
+		before = settings;
+		assert_int_equal(launch_settings_parse(&settings, rows[i].list, &err),
+				 -EINVAL);
+		if (strncmp(err.text, rows[i].text, strlen(rows[i].text)) != 0)
+			fail_msg("%s: got \"%s\", want \"%s\"", rows[i].list, err.text,
+				 rows[i].text);
+		/* Nothing of a bad list is taken. */
+		assert_memory_equal(&settings, &before, sizeof(settings));
+	}
+}
+
+static void test_lengths(void **state)
+{
+	struct launch_settings settings;
+	struct launch_error err = {0};
+	char list[600];
+
+	launch_settings_init(&settings);
+	snprintf(list, sizeof(list), "suffix=%063d", 0);
+	assert_int_equal(launch_settings_parse(&settings, list, &err), 0);
+	snprintf(list, sizeof(list), "domain=%0191d", 0);
+	assert_int_equal(launch_settings_parse(&settings, list, &err), 0);
+	snprintf(list, sizeof(list), "gpus=map:%0255d", 0);
+	assert_int_equal(launch_settings_parse(&settings, list, &err), 0);
+
+	snprintf(list, sizeof(list), "suffix=%064d", 0);
+	assert_int_equal(launch_settings_parse(&settings, list, &err), -EINVAL);
+	snprintf(list, sizeof(list), "domain=%0192d", 0);
+	assert_int_equal(launch_settings_parse(&settings, list, &err), -EINVAL);
+	snprintf(list, sizeof(list), "gpus=map:%0256d", 0);
+	assert_int_equal(launch_settings_parse(&settings, list, &err), -EINVAL);
+	err = (struct launch_error){0};
+	snprintf(list, sizeof(list), "%0500d", 0);
+	assert_int_equal(launch_settings_parse(&settings, list, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "longer than an entry can be"));
+}
+
+static void test_site(void **state)
+{
+	static const struct {
+		const char *argument, *settings, *error;
+	} rows[] = {
+		{"default=on", "on", NULL},
+		{"default=off", "off", NULL},
+		{"torchrun", "off launcher=torchrun", NULL},
+		{"gpus=none,suffix=i", "off gpus=none suffix=i", NULL},
+		{"gpus=map:1,0", "off gpus=map:1,0", NULL},
+		{"(null)", "off", NULL},
+		{"on", NULL, "on has no place in plugstack.conf; write default=on"},
+		{"off", NULL, "off has no place in plugstack.conf"},
+		{"help", NULL, "help has no place in plugstack.conf"},
+		{"default=yes", NULL, "default=yes: expected default=on|off"},
+		{"defalt=on", NULL, "defalt: no such key; did you mean default?"},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_settings settings;
+		struct launch_error err = {0};
+		char text[512];
+		int r;
+
+		launch_settings_init(&settings);
+		r = launch_settings_site(&settings, rows[i].argument, &err);
+		if (rows[i].error) {
+			assert_int_equal(r, -EINVAL);
+			if (strncmp(err.text, rows[i].error, strlen(rows[i].error)) != 0)
+				fail_msg("%s: %s", rows[i].argument, err.text);
+			continue;
+		}
+		if (r)
+			fail_msg("%s: %s", rows[i].argument, err.text);
+		describe(&settings, text, sizeof(text));
+		assert_string_equal(text, rows[i].settings);
+	}
+}
+
+/* The job's list lies over the site's defaults and changes only what it names. */
+static void test_layers(void **state)
+{
+	struct launch_settings settings;
+	struct launch_error err = {0};
+	char text[512];
+
+	launch_settings_init(&settings);
+	assert_int_equal(launch_settings_site(&settings, "suffix=i", &err), 0);
+	assert_int_equal(launch_settings_site(&settings, "gpus=mask", &err), 0);
+	assert_int_equal(launch_settings_site(&settings, "default=on", &err), 0);
+	assert_int_equal(launch_settings_parse(&settings, "torch,gpus=order", &err), 0);
+	describe(&settings, text, sizeof(text));
+	assert_string_equal(text, "on launcher=torch suffix=i");
+	assert_int_equal(launch_settings_parse(&settings, "off", &err), 0);
+	assert_false(settings.on);
+}
+
+static void test_help_names_all(void **state)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(out);
+	launch_settings_help(out);
+	fclose(out);
+	for (const struct launch_key *key = launch_keys; key->name; key++) {
+		assert_non_null(strstr(text, key->name));
+		assert_non_null(strstr(text, key->help));
+	}
+	for (size_t i = 0; i < launch_launchers_count; i++)
+		assert_non_null(strstr(text, launch_launchers[i].summary));
+	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		assert_true(strlen(line) <= 90);
+		assert_int_not_equal(line[strlen(line) - 1], ' ');
+	}
+	free(text);
+}
+
+static void test_launchers(void **state)
+{
+	static const struct {
+		const char *name;
+		enum launch_shape shape;
+	} rows[] = {
+		{"torch", LAUNCH_WORKER},     {"torchrun", LAUNCH_NODE},
+		{"mmengine", LAUNCH_WORKER},  {"accelerate", LAUNCH_NODE},
+		{"lightning", LAUNCH_WORKER}, {"deepspeed", LAUNCH_WORKER},
+		{"jax", LAUNCH_WORKER},       {"tensorflow", LAUNCH_WORKER},
+		{"horovod", LAUNCH_WORKER},   {"mpi", LAUNCH_WORKER},
+	};
+
+	assert_int_equal(launch_launchers_count, COUNT(rows));
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const struct launch_launcher *launcher =
+			launch_launcher_find(rows[i].name);
+
+		assert_ptr_equal(launcher, &launch_launchers[i]);
+		assert_int_equal(launcher->shape, rows[i].shape);
+		/* A launcher's name must not hide a key. */
+		for (const struct launch_key *key = launch_keys; key->name; key++)
+			assert_string_not_equal(key->name, launcher->name);
+	}
+	assert_null(launch_launcher_find("auto"));
+	assert_null(launch_launcher_find(""));
+	assert_string_equal(launch_shape_name(LAUNCH_WORKER), "worker");
+	assert_string_equal(launch_shape_name(LAUNCH_NODE), "node");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_lists),     cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_lengths),   cmocka_unit_test(test_site),
+		cmocka_unit_test(test_layers),    cmocka_unit_test(test_help_names_all),
+		cmocka_unit_test(test_launchers),
+	};
+
+	return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
+}
