@@ -94,7 +94,7 @@ static void equals_trial(void **state)
 	static const uint32_t values[] = {1, 2, 4, 4, 10, 1000};
 	int64_t cost[64];
 
-	for (uint32_t round = 0; round < 12000; round++) {
+	for (uint32_t round = 0; round < 6000; round++) {
 		uint32_t rows = random_below(8), columns = 1 + random_below(7);
 		uint32_t limit = values[round % 6];
 
@@ -109,7 +109,7 @@ static void equals_trial_in_groups(void **state)
 {
 	int64_t cost[64];
 
-	for (uint32_t round = 0; round < 4000; round++) {
+	for (uint32_t round = 0; round < 3000; round++) {
 		uint32_t rows = 1 + random_below(7), columns = 1 + random_below(7);
 		uint32_t high = 1 + random_below(3), wide = 1 + random_below(3);
 		int64_t block[64];
