@@ -18,9 +18,32 @@ static bool no_arguments(const struct cli_command *command, int argc, char **arg
 		cli_help(stdout, command);
 		*code = CLI_FINE;
 	} else {
-		*code = cli_usage(command, "`%s`: there are no arguments", argv[1]);
+		*code = cli_usage(command, "`%s`: this command takes no arguments",
+				  argv[1]);
 	}
 	return false;
+}
+
+/* The names of the variables that LAUNCHER gets with elastic=, or without, as a block. */
+static void print_variables(const struct launch_launcher *launcher, bool elastic)
+{
+	const char *indent = "                    ";
+	size_t column = 0;
+
+	for (const struct launch_variable *row = launcher->variables; row && row->name;
+	     row++) {
+		if ((row->when == LAUNCH_ELASTIC) != elastic)
+			continue;
+		if (column == 0 && elastic)
+			printf("%swith elastic=MIN:MAX instead:\n", indent);
+		if (column > 0 && column + strlen(row->name) > 66) {
+			fputs(",\n", stdout);
+			column = 0;
+		}
+		column += printf("%s%s", column ? ", " : indent, row->name);
+	}
+	if (column > 0)
+		putchar('\n');
 }
 
 enum cli_exit cli_launchers(const struct cli_command *command, int argc, char **argv)
@@ -32,25 +55,11 @@ enum cli_exit cli_launchers(const struct cli_command *command, int argc, char **
 	printf("%-11s %-7s %s\n", "launcher", "shape", "for");
 	for (size_t i = 0; i < launch_launchers_count; i++) {
 		const struct launch_launcher *launcher = &launch_launchers[i];
-		const char *last = "";
-		int column = 0;
 
-		printf("%-11s %-7s %s\n", launcher->name, launch_shape_name(launcher->shape),
-		       launcher->summary);
-		for (const struct launch_variable *row = launcher->variables; row && row->name;
-		     row++) {
-			/* One variable can have two rows, static and elastic. */
-			if (strcmp(row->name, last) == 0)
-				continue;
-			last = row->name;
-			if (column > 0 && column + strlen(row->name) > 68) {
-				fputs(",\n", stdout);
-				column = 0;
-			}
-			column += printf("%s%s", column ? ", " : "                    ", row->name);
-		}
-		if (column > 0)
-			putchar('\n');
+		printf("%-11s %-7s %s\n", launcher->name,
+		       launch_shape_name(launcher->shape), launcher->summary);
+		print_variables(launcher, false);
+		print_variables(launcher, true);
 	}
 	return CLI_FINE;
 }
@@ -61,7 +70,8 @@ enum cli_exit cli_version(const struct cli_command *command, int argc, char **ar
 
 	if (!no_arguments(command, argc, argv, &code))
 		return code;
-	printf("srank %s\nlibyaml %s\ntemplates", SRANK_VERSION, yaml_get_version_string());
+	printf("srank %s\nlibyaml %s\ntemplates", SRANK_VERSION,
+	       yaml_get_version_string());
 	for (size_t i = 0; i < script_builtins_count; i++)
 		printf(" %s", script_builtins[i].name);
 	putchar('\n');

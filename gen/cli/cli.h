@@ -57,17 +57,17 @@ struct cli_job {
 };
 
 /*
- * Parses the options of COMMAND: those that name a job (-s, --site), -h, and MORE, ended by a
- * NULL name, each of which is handed to TAKE by its value `val`. Leaves the first operand
- * at optind. True: go on; false: CODE is to be returned.
+ * Parses the options of COMMAND: those that name a job (-s, --site), -h, and MORE, ended
+ * by a NULL name, each of which is handed to TAKE by its value `val`. Leaves the first
+ * operand at optind. True: go on; false: CODE is to be returned.
  */
 bool cli_job_options(struct cli_job *job, const struct cli_command *command, int argc,
-		     char **argv, const struct option *more, void (*take)(int val, void *arg),
-		     void *arg, enum cli_exit *code);
+		     char **argv, const struct option *more,
+		     void (*take)(int val, void *arg), void *arg, enum cli_exit *code);
 
 /*
- * Reads the spec and the site profile and makes the plan; faults go to job->diag. True when
- * there is none.
+ * Reads the spec and the site profile and makes the plan; faults go to job->diag. True
+ * when there is none.
  */
 bool cli_job_read(struct cli_job *job, const struct cli_command *command);
 
@@ -75,7 +75,8 @@ bool cli_job_read(struct cli_job *job, const struct cli_command *command);
  * The script of a job that was read, to be freed; NULL after a fault, which is in
  * job->diag or was printed.
  */
-char *cli_job_script(struct cli_job *job, const struct cli_command *command, size_t *length);
+char *cli_job_script(struct cli_job *job, const struct cli_command *command,
+		     size_t *length);
 
 /* Prints what job->diag has gathered to stderr. CLI_FAILED when an error is among it. */
 enum cli_exit cli_job_report(struct cli_job *job);
@@ -84,9 +85,9 @@ void cli_job_clear(struct cli_job *job);
 
 /*
  * Writes TEXT to PATH at once or not at all: a temporary file in the same folder, renamed
- * when it is complete and on disk. A file with other content is kept unless FORCE, and one with
- * the same is left alone. Something that is no regular file (a pipe, /dev/null) is written
- * to directly. 0; -EEXIST when another content was kept; -errno.
+ * when it is complete and on disk. A file with other content is kept unless FORCE, and
+ * one with the same is left alone. Something that is no regular file (a pipe, /dev/null)
+ * is written to directly. 0; -EEXIST when another content was kept; -errno.
  */
 int cli_write_file(const char *path, const char *text, size_t length, bool force);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `srank explain`: every number of a job and where it comes from, what the tasks will be
- * told, and which rank sits where. The variables and the binding come from the rules that the
- * plugin uses (spank/launch), on facts made from the plan.
+ * told, and which rank sits where. The variables and the binding come from the rules that
+ * the plugin uses (spank/launch), on facts made from the plan.
  */
 #include "gen/cli/cli.h"
 #include "spank/launch/environment.h"
@@ -49,7 +49,8 @@ static int make_facts(const struct plan *plan, uint32_t node, uint32_t local,
 		facts->nodelist = NULL;
 		return -ENOMEM;
 	}
-	if (asprintf(&facts->tasks_per_node, "%" PRIu32 "(x%" PRIu32 ")", tasks, nodes) < 0) {
+	if (asprintf(&facts->tasks_per_node, "%" PRIu32 "(x%" PRIu32 ")", tasks, nodes) <
+	    0) {
 		facts->tasks_per_node = NULL;
 		return -ENOMEM;
 	}
@@ -76,8 +77,9 @@ static int make_facts(const struct plan *plan, uint32_t node, uint32_t local,
 }
 
 /* The variables of one task, as the plugin would set them. */
-static int make_environment(const struct plan *plan, const struct launch_settings *settings,
-			    uint32_t node, uint32_t local, struct launch_facts *facts,
+static int make_environment(const struct plan *plan,
+			    const struct launch_settings *settings, uint32_t node,
+			    uint32_t local, struct launch_facts *facts,
 			    struct launch_environment *env, struct launch_error *err)
 {
 	struct launch_gpus *gpus;
@@ -91,10 +93,12 @@ static int make_environment(const struct plan *plan, const struct launch_setting
 	gpus = calloc(1, sizeof(*gpus));
 	if (!gpus)
 		return -ENOMEM;
-	/* No such folder: nothing is known of the nodes, so Slurm's order of the GPUs stays. */
+	/* No such folder: nothing is known of the nodes, so Slurm's order of the GPUs
+	 * stays. */
 	rc = launch_gpus_read(gpus, facts->gpus, NULL, "/nonexistent", err);
 	if (rc == 0)
-		rc = launch_gpus_bind(gpus, NULL, facts->local_size, facts, settings, env, err);
+		rc = launch_gpus_bind(gpus, NULL, facts->local_size, facts, settings, env,
+				      err);
 	free(gpus);
 	return rc;
 }
@@ -110,8 +114,8 @@ static void print_given(const char *name, const struct spec_value *value)
 
 	if (!value->given)
 		return;
-	snprintf(reason, sizeof(reason), "given at %s:%" PRIu32 ":%" PRIu32, value->place.file,
-		 value->place.line, value->place.column);
+	snprintf(reason, sizeof(reason), "given at %s:%" PRIu32 ":%" PRIu32,
+		 value->place.file, value->place.line, value->place.column);
 	print_number(name, value->text, reason);
 }
 
@@ -151,21 +155,29 @@ static void print_value(const char *value)
 	puts(value);
 }
 
-static void print_rendezvous(const struct plan *plan, const struct launch_settings *settings,
+static void print_rendezvous(const struct plan *plan,
+			     const struct launch_settings *settings,
 			     const struct launch_environment *env)
 {
-	printf("\nSRANK=%s gives the task of rank 0, with node0, node1, ... for the nodes that "
+	printf("\nSRANK=%s gives the task of rank 0, with node0, node1, ... for the "
+	       "nodes that "
 	       "Slurm picks\n",
 	       plan->srank);
 	for (size_t i = 0; i < env->count; i++) {
-		if (!env->list[i].value)
+		const char *name = env->list[i].name;
+
+		/* By the markers an inner step knows our values from the user's. */
+		if (!env->list[i].value || (strncmp(name, "SRANK_", 6) == 0 &&
+					    strcmp(name, "SRANK_VERSION") != 0))
 			continue;
-		printf("  %s=", env->list[i].name);
+		printf("  %s=", name);
 		print_value(env->list[i].value);
 	}
 	if (!plan->launcher->bare && !settings->port)
-		printf("PORT: the first one that Slurm reserved for the step, if the site has "
-		       "MpiParams=ports=;\nelse by a hash of job, step and restart, between %u "
+		printf("PORT: the first one that Slurm reserved for the step, if the "
+		       "site has "
+		       "MpiParams=ports=;\nelse by a hash of job, step and restart, "
+		       "between %u "
 		       "and %u\n",
 		       settings->port_low, settings->port_high);
 }
@@ -184,11 +196,13 @@ static void token(const char *list, uint32_t n, char *text, size_t size)
 }
 
 /* Which GPU the program of a worker takes, as the modes are meant to be used. */
-static void gpu_of(const struct launch_facts *facts, const struct launch_settings *settings,
+static void gpu_of(const struct launch_facts *facts,
+		   const struct launch_settings *settings,
 		   const struct launch_environment *env, uint32_t worker, char *text,
 		   size_t size)
 {
-	const char *list = launch_environment_get(env, launch_gpu_variables[LAUNCH_GPU_CUDA]);
+	const char *list =
+		launch_environment_get(env, launch_gpu_variables[LAUNCH_GPU_CUDA]);
 	uint32_t count = launch_facts_ngpus(facts);
 
 	if (!list)
@@ -234,7 +248,8 @@ static int print_node(const struct plan *plan, const struct launch_settings *set
 			uint32_t worker = task * each + i;
 
 			gpu_of(&facts, settings, &env, worker, gpu, sizeof(gpu));
-			printf("  %5" PRIu32 "  node%-5" PRIu32 " %5" PRIu32 "  %-7s %4s\n",
+			printf("  %5" PRIu32 "  node%-5" PRIu32 " %5" PRIu32
+			       "  %-7s %4s\n",
 			       node * workers + worker, node, worker, gpu, share);
 		}
 		launch_environment_clear(&env);
@@ -260,9 +275,11 @@ static int print_ranks(const struct plan *plan, const struct launch_settings *se
 		}
 		rc = print_node(plan, settings, node, err);
 	}
-	if (rc == 0 && plan_value(plan, PLAN_GPUS) && settings->gpus != LAUNCH_GPUS_NONE)
-		puts("\nGPU: in Slurm's order, for as long as nothing is known of the nodes; at "
-		     "launch each task\ngets the one that is nearest to its CPUs");
+	if (rc == 0 && plan->shape == LAUNCH_WORKER && plan_value(plan, PLAN_GPUS) &&
+	    settings->gpus != LAUNCH_GPUS_MAP && settings->gpus != LAUNCH_GPUS_NONE)
+		puts("\nGPU: in Slurm's order, as nothing is known of the nodes yet; at "
+		     "launch "
+		     "each task gets the\none that is nearest to its CPUs");
 	return rc;
 }
 

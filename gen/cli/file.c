@@ -79,7 +79,8 @@ static int replace(const char *path, const char *text, size_t length, mode_t mod
 		unlink(name);
 		goto out;
 	}
-	/* The name is safe once the folder is; a file system without that is no failure. */
+	/* The name is safe once the folder is; a file system without that is no failure.
+	 */
 	dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir >= 0)
 		fsync(dir);

@@ -40,7 +40,8 @@ static bool makes_folders(const struct spec_site *site)
 {
 	unsigned int year, month;
 
-	return site->slurm.given && sscanf(site->slurm.text, "%u.%u", &year, &month) == 2 &&
+	return site->slurm.given &&
+	       sscanf(site->slurm.text, "%u.%u", &year, &month) == 2 &&
 	       (year > 23 || (year == 23 && month >= 2));
 }
 
@@ -52,7 +53,8 @@ static void note_folder(struct cli_job *job, const struct spec_value *pattern)
 		return;
 	if (access(folder, F_OK) != 0) {
 		diag_add(&job->diag, DIAG_NOTE, "log-folder", &pattern->place,
-			 "there is no folder `%s` here: before Slurm 23.02 the job fails without a "
+			 "there is no folder `%s` here: before Slurm 23.02 the job fails "
+			 "without a "
 			 "log when it is missing",
 			 folder);
 		diag_fix(&job->diag, "mkdir -p it before sbatch, or use `srank submit`");
@@ -99,11 +101,13 @@ enum cli_exit cli_gen(const struct cli_command *command, int argc, char **argv)
 	}
 	rc = cli_write_file(gen.output, text, length, gen.force);
 	if (rc == -EEXIST)
-		code = cli_fail(command,
-				"%s exists and differs, so it was kept; --force replaces it",
-				gen.output);
+		code = cli_fail(
+			command,
+			"%s exists and differs, so it was kept; --force replaces it",
+			gen.output);
 	else if (rc < 0)
-		code = cli_fail(command, "cannot write %s: %s", gen.output, strerror(-rc));
+		code = cli_fail(command, "cannot write %s: %s", gen.output,
+				strerror(-rc));
 out:
 	free(text);
 	cli_job_clear(&job);

@@ -21,12 +21,13 @@ static const struct option job_options[] = {
 	{"site", required_argument, NULL, OPTION_SITE},
 };
 
-#define JOB_OPTIONS  (sizeof(job_options) / sizeof(*job_options))
-#define OPTIONS_MAX  16
-#define SHORTS_MAX   (2 * OPTIONS_MAX + 2)
+#define JOB_OPTIONS (sizeof(job_options) / sizeof(*job_options))
+#define OPTIONS_MAX 16
+#define SHORTS_MAX  (2 * OPTIONS_MAX + 2)
 
 static enum cli_exit bad_option(const struct cli_command *command,
-				const struct option *options, const char *word, bool argument)
+				const struct option *options, const char *word,
+				bool argument)
 {
 	const char *near = NULL;
 	size_t count = 0;
@@ -39,17 +40,19 @@ static enum cli_exit bad_option(const struct cli_command *command,
 		char *name = strndup(word + 2, strcspn(word + 2, "="));
 
 		if (name)
-			near = launch_nearest(name, &options[0].name, count, sizeof(*options));
+			near = launch_nearest(name, &options[0].name, count,
+					      sizeof(*options));
 		free(name);
 	}
 	if (near)
-		return cli_usage(command, "unknown option %s; did you mean --%s?", word, near);
+		return cli_usage(command, "unknown option %s; did you mean --%s?", word,
+				 near);
 	return cli_usage(command, "unknown option %s", word);
 }
 
 bool cli_job_options(struct cli_job *job, const struct cli_command *command, int argc,
-		     char **argv, const struct option *more, void (*take)(int val, void *arg),
-		     void *arg, enum cli_exit *code)
+		     char **argv, const struct option *more,
+		     void (*take)(int val, void *arg), void *arg, enum cli_exit *code)
 {
 	struct option options[OPTIONS_MAX + 1] = {{0}};
 	char shorts[SHORTS_MAX] = ":";
@@ -177,7 +180,8 @@ bool cli_job_read(struct cli_job *job, const struct cli_command *command)
 	return rc == 0;
 }
 
-char *cli_job_script(struct cli_job *job, const struct cli_command *command, size_t *length)
+char *cli_job_script(struct cli_job *job, const struct cli_command *command,
+		     size_t *length)
 {
 	char *text = NULL;
 	FILE *out = open_memstream(&text, length);
@@ -187,7 +191,8 @@ char *cli_job_script(struct cli_job *job, const struct cli_command *command, siz
 		cli_fail(command, "out of memory");
 		return NULL;
 	}
-	rc = script_write(out, &job->spec, &job->plan, &job->site, &job->templates, &job->diag);
+	rc = script_write(out, &job->spec, &job->plan, &job->site, &job->templates,
+			  &job->diag);
 	if (fclose(out) != 0 && rc == 0)
 		rc = -ENOMEM;
 	if (rc == 0)

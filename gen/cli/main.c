@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command: a table of sub-commands and the help made from it. A new sub-command is a row
- * here and a function.
+ * The command: a table of sub-commands and the help made from it. A new sub-command is a
+ * row here and a function.
  */
 #include "gen/cli/cli.h"
 #include "spank/launch/nearest.h"
@@ -9,10 +9,12 @@
 #include <stdarg.h>
 #include <string.h>
 
-#define JOB_OPTIONS                                                                          \
+/* clang-format off */
+#define JOB_OPTIONS \
 	"  -s, --set KEY.PATH=VALUE   change one value of the spec; VALUE null removes it\n" \
-	"      --site FILE            site profile, instead of ~/.config/srank/site.yaml\n"  \
+	"      --site FILE            site profile, instead of ~/.config/srank/site.yaml\n" \
 	"                             or /etc/srank/site.yaml\n"
+/* clang-format on */
 
 static enum cli_exit help(const struct cli_command *command, int argc, char **argv);
 
@@ -57,19 +59,20 @@ static const struct cli_command *find(const char *name)
 
 static void help_all(FILE *out)
 {
-	fputs("srank writes sbatch scripts whose tasks, GPUs and CPUs match, from a YAML job "
-	      "spec.\n\nusage: srank COMMAND [ARGUMENTS]\n\n",
+	fputs("srank writes sbatch scripts whose tasks, GPUs and CPUs match, from a YAML "
+	      "job spec.\n\nusage: srank COMMAND [ARGUMENTS]\n\n",
 	      out);
 	for (const struct cli_command *command = cli_commands; command->name; command++)
 		fprintf(out, "  %-10s %s\n", command->name, command->help);
-	fputs("\n`srank help COMMAND` shows a command's options; srank(1) is the manual.\n",
+	fputs("\n`srank help COMMAND` shows a command's options; srank(1) is the "
+	      "manual.\n",
 	      out);
 }
 
 void cli_help(FILE *out, const struct cli_command *command)
 {
-	fprintf(out, "srank %s: %s\n\nusage: srank %s%s%s\n", command->name, command->help,
-		command->name, command->args[0] ? " " : "", command->args);
+	fprintf(out, "srank %s: %s\n\nusage: srank %s%s%s\n", command->name,
+		command->help, command->name, command->args[0] ? " " : "", command->args);
 	if (command->more[0])
 		fprintf(out, "\n%s", command->more);
 }
@@ -82,8 +85,8 @@ enum cli_exit cli_usage(const struct cli_command *command, const char *format, .
 	va_start(list, format);
 	vfprintf(stderr, format, list);
 	va_end(list);
-	fprintf(stderr, "\nusage: srank %s%s%s\n", command->name, command->args[0] ? " " : "",
-		command->args);
+	fprintf(stderr, "\nusage: srank %s%s%s\n", command->name,
+		command->args[0] ? " " : "", command->args);
 	return CLI_USAGE;
 }
 
@@ -134,19 +137,21 @@ static enum cli_exit help(const struct cli_command *command, int argc, char **ar
 int main(int argc, char **argv)
 {
 	const struct cli_command *command;
+	const char *name;
 	enum cli_exit code;
 
 	if (argc < 2) {
 		help_all(stderr);
 		return CLI_USAGE;
 	}
-	if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "--help") == 0)
-		argv[1] = "help";
-	else if (strcmp(argv[1], "-V") == 0 || strcmp(argv[1], "--version") == 0)
-		argv[1] = "version";
-	command = find(argv[1]);
+	name = argv[1];
+	if (strcmp(name, "-h") == 0 || strcmp(name, "--help") == 0)
+		name = "help";
+	else if (strcmp(name, "-V") == 0 || strcmp(name, "--version") == 0)
+		name = "version";
+	command = find(name);
 	if (!command)
-		return unknown(argv[1]);
+		return unknown(name);
 	code = command->run(command, argc - 1, argv + 1);
 	/* A full disk or a closed pipe must not pass for success. */
 	if ((fflush(stdout) != 0 || ferror(stdout)) && code == CLI_FINE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `srank submit`: the script next to the job's logs, and sbatch run on it. sbatch keeps the
- * terminal: its words, and the job id of --parsable, reach the user as it says them.
+ * `srank submit`: the script next to the job's logs, and sbatch run on it. sbatch keeps
+ * the terminal: its words, and the job id of --parsable, reach the user as it says them.
  */
 #include "gen/cli/cli.h"
 #include "gen/script/script.h"
@@ -18,20 +18,30 @@
 extern char **environ;
 
 /*
- * Options of sbatch that must agree with the script's own commands (the number of workers,
+ * Options of sbatch that must agree with the script's own commands (the number of
+ * workers,
  * --cpus-per-task on srun), and their letters. sbatch also takes unique prefixes.
  */
 static const char *const owned[] = {
-	"nodes",	 "ntasks",	  "ntasks-per-node", "ntasks-per-gpu", "cpus-per-task",
-	"cpus-per-gpu",	 "gres",	  "gpus",	     "gpus-per-node",  "gpus-per-task",
-	"gpus-per-socket", "tres-per-task",
+	"nodes",
+	"ntasks",
+	"ntasks-per-node",
+	"ntasks-per-gpu",
+	"cpus-per-task",
+	"cpus-per-gpu",
+	"gres",
+	"gpus",
+	"gpus-per-node",
+	"gpus-per-task",
+	"gpus-per-socket",
+	"tres-per-task",
 };
 static const char owned_letters[] = "NncG";
 
 /*
  * Variables that sbatch takes before the directives of the script (sbatch.1, INPUT
- * ENVIRONMENT VARIABLES), with the directive that each would override. NULL: it would change
- * numbers that the script relies on, whether or not it says them itself.
+ * ENVIRONMENT VARIABLES), with the directive that each would override. NULL: it would
+ * change numbers that the script relies on, whether or not it says them itself.
  */
 static const struct {
 	const char *name;
@@ -59,7 +69,8 @@ static const struct {
 
 /* SLURM_* that say how to reach Slurm; all others are the surrounding job's. */
 static const char *const client_variables[] = {
-	"SLURM_CLUSTERS", "SLURM_CONF", "SLURM_CONF_SERVER", "SLURM_JWT", "SLURM_TIME_FORMAT",
+	"SLURM_CLUSTERS", "SLURM_CONF",        "SLURM_CONF_SERVER",
+	"SLURM_JWT",      "SLURM_TIME_FORMAT",
 };
 
 /* True when the script has the directive. */
@@ -85,9 +96,11 @@ static bool is_variable(const char *entry, const char *name)
 	return strncmp(entry, name, length) == 0 && entry[length] == '=';
 }
 
-static bool is_kept(const struct cli_command *command, const char *entry, const char *script)
+static bool is_kept(const struct cli_command *command, const char *entry,
+		    const char *script)
 {
-	for (size_t i = 0; i < sizeof(sbatch_variables) / sizeof(*sbatch_variables); i++) {
+	for (size_t i = 0; i < sizeof(sbatch_variables) / sizeof(*sbatch_variables);
+	     i++) {
 		const char *directive = sbatch_variables[i].directive;
 
 		if (!is_variable(entry, sbatch_variables[i].name))
@@ -105,7 +118,8 @@ static bool is_kept(const struct cli_command *command, const char *entry, const 
 	 */
 	if (strncmp(entry, "SLURM_", 6) != 0 || !getenv("SLURM_JOB_ID"))
 		return true;
-	for (size_t i = 0; i < sizeof(client_variables) / sizeof(*client_variables); i++) {
+	for (size_t i = 0; i < sizeof(client_variables) / sizeof(*client_variables);
+	     i++) {
 		if (is_variable(entry, client_variables[i]))
 			return true;
 	}
@@ -138,7 +152,8 @@ static const char *owned_option(const char *argument)
 	if (argument[0] != '-')
 		return NULL;
 	if (argument[1] != '-')
-		return argument[1] && strchr(owned_letters, argument[1]) ? argument : NULL;
+		return argument[1] && strchr(owned_letters, argument[1]) ? argument
+									 : NULL;
 	length = strcspn(argument + 2, "=");
 	for (size_t i = 0; length > 0 && i < sizeof(owned) / sizeof(*owned); i++) {
 		if (strncmp(argument + 2, owned[i], length) == 0)
@@ -172,10 +187,11 @@ static int make_folders(const char *folder)
 }
 
 /*
- * FOLDER/NAME-DIGEST.sbatch. The digest is of the script, so that another script never has
- * the same name and the same script always has. To be freed.
+ * FOLDER/NAME-DIGEST.sbatch. The digest is of the script, so that another script never
+ * has the same name and the same script always has. To be freed.
  */
-static char *script_path(const struct cli_job *job, const char *folder, const char *script)
+static char *script_path(const struct cli_job *job, const char *folder,
+			 const char *script)
 {
 	const char *slash = strrchr(job->file, '/');
 	const char *name = slash ? slash + 1 : job->file;
@@ -223,14 +239,16 @@ static enum cli_exit run_sbatch(const struct cli_command *command, const char *p
 		cli_fail(command, "out of memory");
 		goto out;
 	}
-	argv[0] = "sbatch";
-	argv[1] = "--parsable";
+	/* posix_spawnp() does not write to them. */
+	argv[0] = (char *)"sbatch";
+	argv[1] = (char *)"--parsable";
 	memcpy(argv + 2, arguments, count * sizeof(*argv));
 	argv[count + 2] = (char *)path;
 	rc = posix_spawnp(&pid, "sbatch", NULL, NULL, argv, environment);
 	if (rc != 0) {
 		cli_fail(command,
-			 "cannot start sbatch: %s; submit from a login host of the cluster (the "
+			 "cannot start sbatch: %s; submit from a login host of the "
+			 "cluster (the "
 			 "script is %s)",
 			 strerror(rc), path);
 		goto out;
@@ -244,8 +262,8 @@ static enum cli_exit run_sbatch(const struct cli_command *command, const char *p
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		code = CLI_FINE;
 	else if (WIFEXITED(status))
-		cli_fail(command, "sbatch failed with exit code %d on %s", WEXITSTATUS(status),
-			 path);
+		cli_fail(command, "sbatch failed with exit code %d on %s",
+			 WEXITSTATUS(status), path);
 	else
 		cli_fail(command, "sbatch was ended by signal %d", WTERMSIG(status));
 out:
@@ -280,10 +298,11 @@ enum cli_exit cli_submit(const struct cli_command *command, int argc, char **arg
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (owned_option(arguments[i])) {
-			code = cli_usage(command,
-					 "%s would not agree with the script: change the spec, or "
-					 "use -s, as in -s resources.nodes=4",
-					 arguments[i]);
+			code = cli_usage(
+				command,
+				"%s would not agree with the script: change the spec, or "
+				"use -s, as in -s resources.nodes=4",
+				arguments[i]);
 			goto out;
 		}
 	}
@@ -301,8 +320,8 @@ enum cli_exit cli_submit(const struct cli_command *command, int argc, char **arg
 	if (rc == 0 && error)
 		rc = make_folders(error);
 	if (rc < 0) {
-		cli_fail(command, "cannot make the log folder %s: %s", output ? output : error,
-			 strerror(-rc));
+		cli_fail(command, "cannot make the log folder %s: %s",
+			 output ? output : error, strerror(-rc));
 		goto out;
 	}
 	path = script_path(&job, output, script);

@@ -19,16 +19,25 @@ static bool is_safe(const char *text)
 	return text[strspn(text, SAFE)] == '\0';
 }
 
-/* TEXT in double quotes, a backslash before each character of SPECIAL. */
-static void quote_double(FILE *out, const char *text, const char *special)
+/* TEXT with a backslash before each character of SPECIAL. */
+static void escape(FILE *out, const char *text, size_t length, const char *special)
 {
-	fputc('"', out);
-	for (; *text; text++) {
+	for (; length > 0; text++, length--) {
 		if (strchr(special, *text))
 			fputc('\\', out);
 		fputc(*text, out);
 	}
-	fputc('"', out);
+}
+
+/* The first typographic quote of a kind, U+2018 and U+2019 or U+201C and U+201D. */
+static const char *curly(const char *text, bool twofold)
+{
+	const char *left = strstr(text, twofold ? "\xe2\x80\x9c" : "\xe2\x80\x98");
+	const char *right = strstr(text, twofold ? "\xe2\x80\x9d" : "\xe2\x80\x99");
+
+	if (!left || (right && right < left))
+		return right;
+	return left;
 }
 
 bool script_quote_directive_ok(const char *text)
@@ -46,29 +55,52 @@ int script_quote_directive(FILE *out, const char *text)
 	 * blank behind a backslash: quotes are the one form that every release reads
 	 * alike. Within them '\' still escapes, as in get_argument() of src/sbatch/opt.c.
 	 */
-	if (is_safe(text))
+	if (is_safe(text)) {
 		fputs(text, out);
-	else
-		quote_double(out, text, "\"\\");
+		return 0;
+	}
+	fputc('"', out);
+	escape(out, text, strlen(text), "\"\\");
+	fputc('"', out);
 	return 0;
 }
 
 void script_quote_word(FILE *out, const char *text)
 {
+	const char *mark;
+
+	/* Not within quotes: shellcheck takes a tilde there for a mistake (SC2088). */
+	if (*text == '~') {
+		fputs("\\~", out);
+		text++;
+		if (!*text)
+			return;
+	}
 	if (text[0] && is_safe(text)) {
 		fputs(text, out);
 		return;
 	}
 	/*
 	 * Single quotes are the plainest, but a single quote cannot stand in them, and
-	 * shellcheck takes a `$` there for a mistake (SC2016). In double quotes these
-	 * four are the special ones in a script (POSIX Shell Command Language 2.2.3);
-	 * history expansion by '!' belongs to interactive shells.
+	 * shellcheck takes a `$`, a last backslash or a typographic quote of their kind
+	 * there for a mistake (SC2016, SC1003, SC1112).
 	 */
-	if (strpbrk(text, "'$`"))
-		quote_double(out, text, "\"\\$`");
-	else
+	if (!strpbrk(text, "'$`\\") && !curly(text, false)) {
 		fprintf(out, "'%s'", text);
+		return;
+	}
+	/*
+	 * In double quotes these four are the special ones in a script (POSIX Shell
+	 * Command Language 2.2.3); history expansion by '!' belongs to interactive
+	 * shells. A typographic double quote (SC1111) gets single quotes of its own.
+	 */
+	fputc('"', out);
+	for (; (mark = curly(text, true)); text = mark + 3) {
+		escape(out, text, mark - text, "\"\\$`");
+		fprintf(out, "\"'%.3s'\"", mark);
+	}
+	escape(out, text, strlen(text), "\"\\$`");
+	fputc('"', out);
 }
 
 void script_quote_comment(FILE *out, const char *text)

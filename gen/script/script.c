@@ -120,14 +120,13 @@ static int write_directive(FILE *out, const char *option, const char *text,
 	return 0;
 }
 
-static int write_gpus(FILE *out, const struct plan *plan, const struct spec_site *site,
-		      struct diag *diag)
+static void write_gpus(FILE *out, const struct plan *plan)
 {
 	const char *type = plan->gpu_type ? plan->gpu_type : "";
 	const char *colon = plan->gpu_type ? ":" : "";
 
 	if (!plan_value(plan, PLAN_GPUS))
-		return 0;
+		return;
 	switch (plan->dialect) {
 	case SPEC_DIALECT_GRES:
 		fprintf(out, "#SBATCH --gres=gpu:%s%s%" PRIu64 "\n", type, colon,
@@ -138,17 +137,6 @@ static int write_gpus(FILE *out, const struct plan *plan, const struct spec_site
 			plan_value(plan, PLAN_GPUS_PER_NODE));
 		break;
 	case SPEC_DIALECT_GPUS_PER_TASK:
-		if (!plan_known(plan, PLAN_GPUS_PER_TASK)) {
-			diag_add(diag, DIAG_ERROR, "script-gpus-per-task",
-				 &site->gpu_dialect.place,
-				 "gpus_per_task cannot ask for %" PRIu64
-				 " GPUs a node that "
-				 "%" PRIu64 " tasks share",
-				 plan_value(plan, PLAN_GPUS_PER_NODE),
-				 plan_value(plan, PLAN_NTASKS_PER_NODE));
-			diag_fix(diag, "gpu_dialect: gpus_per_node");
-			return -EINVAL;
-		}
 		/* Slurm refuses it without a number of tasks (src/interfaces/gres.c). */
 		fprintf(out, "#SBATCH --ntasks=%" PRIu64 "\n",
 			plan_value(plan, PLAN_NTASKS));
@@ -156,11 +144,10 @@ static int write_gpus(FILE *out, const struct plan *plan, const struct spec_site
 			plan_value(plan, PLAN_GPUS_PER_TASK));
 		break;
 	}
-	return 0;
 }
 
 static int write_directives(FILE *out, const struct spec *spec, const struct plan *plan,
-			    const struct spec_site *site, struct diag *diag)
+			    struct diag *diag)
 {
 	int rc = 0;
 
@@ -181,7 +168,7 @@ static int write_directives(FILE *out, const struct spec *spec, const struct pla
 					plan_value(plan, row->quantity));
 			break;
 		case FROM_GPUS:
-			rc = write_gpus(out, plan, site, diag);
+			write_gpus(out, plan);
 			break;
 		case FROM_EXCLUSIVE:
 			value = &spec->resources.exclusive;
@@ -210,8 +197,7 @@ static int write_comments(FILE *out, const struct spec *spec, const struct plan 
 	plan_sentence(plan, sentence, sizeof(sentence));
 	fputs("# Made by srank " SRANK_VERSION " from ", out);
 	script_quote_comment(out, name);
-	fprintf(out, " (digest %016" PRIx64 "); change the spec, not this file.\n",
-		spec->digest);
+	fprintf(out, " (digest %016" PRIx64 "): edit that, not this.\n", spec->digest);
 	fprintf(out, "# %s, launcher %s.\n# Again:  srank gen ", sentence,
 		plan->launcher->name);
 	rc = -ENOMEM;
@@ -393,6 +379,35 @@ static struct script_value *make_context(const struct spec *spec, const struct p
 	return root;
 }
 
+/* Says that TEXT, which looks as if a shell would expand it, is taken as it is. */
+static void warn_literal(const char *text, const struct diag_place *place,
+			 const char *fix, struct diag *diag)
+{
+	if (text[0] != '~' && !strchr(text, '$') && !strchr(text, '`'))
+		return;
+	diag_add(diag, DIAG_WARNING, "script-literal", place,
+		 "`%s` is taken as it is, nothing in it is expanded", text);
+	diag_fix(diag, "%s", fix);
+}
+
+static void warn_literals(const struct spec *spec, struct diag *diag)
+{
+	static const char paths[] = "write the path out";
+
+	if (spec->batch.output.given)
+		warn_literal(spec->batch.output.text, &spec->batch.output.place, paths,
+			     diag);
+	if (spec->batch.error.given)
+		warn_literal(spec->batch.error.text, &spec->batch.error.place, paths,
+			     diag);
+	if (spec->run.workdir.given)
+		warn_literal(spec->run.workdir.text, &spec->run.workdir.place,
+			     "write the path out, or use cd in setup", diag);
+	for (size_t i = 0; i < spec->env.count; i++)
+		warn_literal(spec->env.items[i].text, &spec->env.items[i].place,
+			     "write the value out, or use export in setup", diag);
+}
+
 int script_write(FILE *out, const struct spec *spec, const struct plan *plan,
 		 const struct spec_site *site, struct script_templates *templates,
 		 struct diag *diag)
@@ -427,7 +442,7 @@ int script_write(FILE *out, const struct spec *spec, const struct plan *plan,
 	fputs("#!/bin/bash\n", out);
 	rc = write_comments(out, spec, plan, site);
 	if (rc == 0)
-		rc = write_directives(out, spec, plan, site, diag);
+		rc = write_directives(out, spec, plan, diag);
 	if (rc < 0)
 		return rc;
 	root = make_context(spec, plan);
@@ -436,6 +451,8 @@ int script_write(FILE *out, const struct spec *spec, const struct plan *plan,
 	rc = script_mustache(out, &template, root, script_templates_find, templates,
 			     diag);
 	script_value_free(root);
+	if (rc == 0)
+		warn_literals(spec, diag);
 	if (rc == 0 && ferror(out))
 		rc = -EIO;
 	return rc;

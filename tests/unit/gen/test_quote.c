@@ -40,13 +40,16 @@ static const struct row rows[] = {
 	{"it's", "\"it's\"", "\"it's\"", "it's"},
 	{"say \"x\"", "\"say \\\"x\\\"\"", "'say \"x\"'", "say \"x\""},
 	{"it's \"x\"", "\"it's \\\"x\\\"\"", "\"it's \\\"x\\\"\"", "it's \"x\""},
-	{"a\\b", "\"a\\\\b\"", "'a\\b'", "a\\b"},
+	{"a\\b", "\"a\\\\b\"", "\"a\\\\b\"", "a\\b"},
 	{"it's a\\", "\"it's a\\\\\"", "\"it's a\\\\\"", "it's a\\"},
 	/* expansions: sbatch has none, the shell has */
 	{"$HOME", "\"$HOME\"", "\"\\$HOME\"", "$HOME"},
 	{"`id`", "\"`id`\"", "\"\\`id\\`\"", "`id`"},
 	{"$(id)", "\"$(id)\"", "\"\\$(id)\"", "$(id)"},
-	{"~", "\"~\"", "'~'", "~"},
+	{"~", "\"~\"", "\\~", "~"},
+	{"~/x", "\"~/x\"", "\\~/x", "~/x"},
+	{"~/a b", "\"~/a b\"", "\\~'/a b'", "~/a b"},
+	{"a~", "\"a~\"", "'a~'", "a~"},
 	{"*", "\"*\"", "'*'", "*"},
 	{"{a,b}", "\"{a,b}\"", "'{a,b}'", "{a,b}"},
 	{"!x", "\"!x\"", "'!x'", "!x"},
@@ -60,6 +63,10 @@ static const struct row rows[] = {
 	{"\x1b[31m", "\"\x1b[31m\"", "'\x1b[31m'", "\\x1b[31m"},
 	{"\x7f", "\"\x7f\"", "'\x7f'", "\\x7f"},
 	{"größe 中", "\"größe 中\"", "'größe 中'", "größe 中"},
+	/* typographic quotes, which shellcheck wants in quotes of the other kind */
+	{"a’b", "\"a’b\"", "\"a’b\"", "a’b"},
+	{"“b”", "\"“b”\"", "'“b”'", "“b”"},
+	{"it's “b”", "\"it's “b”\"", "\"it's \"'“'\"b\"'”'\"\"", "it's “b”"},
 	{"\xff\xfe", "\"\xff\xfe\"", "'\xff\xfe'", "\xff\xfe"},
 };
 
