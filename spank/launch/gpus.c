@@ -19,7 +19,7 @@
 #define STEP (INT64_C(4) * LAUNCH_CPUS_MAX * LAUNCH_CPUS_MAX)
 
 _Static_assert(LAUNCH_GPUS_MAX <= LAUNCH_ASSIGN_COLUMNS_MAX, "one column a GPU");
-_Static_assert(STEP *(LAUNCH_DISTANCE_OTHER + 1) * LAUNCH_CPUS_MAX <=
+_Static_assert((LAUNCH_DISTANCE_OTHER + 1) * STEP * LAUNCH_CPUS_MAX <=
 		       LAUNCH_ASSIGN_TOTAL_MAX,
 	       "a task on each CPU");
 
@@ -41,7 +41,7 @@ const char *const launch_gpu_variables[LAUNCH_GPU_VARIABLES] = {
  */
 static const struct {
 	const char *set;
-	const char *unset[4];
+	const char *unset[4]; /* ended by NULL */
 } vendors[] = {
 	[LAUNCH_VENDOR_UNKNOWN] = {0},
 	[LAUNCH_VENDOR_NVIDIA] = {"CUDA_VISIBLE_DEVICES", {0}},
@@ -54,8 +54,7 @@ static const struct {
 /* Some of a step's GPUs, as indices, in the order in which a task is to see them. */
 struct choice {
 	uint32_t count;
-	uint32_t own; /* of which, from the first on, the task's own; 0: LOCAL_RANK tells
-		       */
+	uint32_t own; /* as many from the first on are the task's; 0: LOCAL_RANK tells */
 	uint32_t gpu[LAUNCH_GPUS_MAX];
 };
 
@@ -462,7 +461,7 @@ static int set_common(const struct launch_gpus *gpus, const struct launch_facts 
 	/* Slurm's numbers are NVML's, by bus; CUDA's default is the fastest GPU first. */
 	if (cuda && !facts->user_device_order)
 		error = launch_environment_set(env, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
-	for (size_t i = 0; i < 3 && vendors[gpus->vendor].unset[i] && !error; i++)
+	for (size_t i = 0; vendors[gpus->vendor].unset[i] && !error; i++)
 		error = launch_environment_set(env, vendors[gpus->vendor].unset[i], NULL);
 	return error;
 }
