@@ -40,15 +40,14 @@ const char *const launch_gpu_variables[LAUNCH_GPU_VARIABLES] = {
  * documentation, "GPU isolation techniques").
  */
 static const struct {
-	const char *set;
+	enum launch_gpu_variable set;
 	const char *unset[4]; /* ended by NULL */
 } vendors[] = {
-	[LAUNCH_VENDOR_UNKNOWN] = {0},
-	[LAUNCH_VENDOR_NVIDIA] = {"CUDA_VISIBLE_DEVICES", {0}},
-	[LAUNCH_VENDOR_AMD] = {"ROCR_VISIBLE_DEVICES",
+	[LAUNCH_VENDOR_NVIDIA] = {LAUNCH_GPU_CUDA, {0}},
+	[LAUNCH_VENDOR_AMD] = {LAUNCH_GPU_ROCR,
 			       {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES",
 				"GPU_DEVICE_ORDINAL"}},
-	[LAUNCH_VENDOR_INTEL] = {"ZE_AFFINITY_MASK", {0}},
+	[LAUNCH_VENDOR_INTEL] = {LAUNCH_GPU_ZE, {0}},
 };
 
 /* Some of a step's GPUs, as indices, in the order in which a task is to see them. */
@@ -417,30 +416,26 @@ static int choose_map(const struct launch_gpus *gpus,
 	return error;
 }
 
-/* Tokens in a device list as Slurm writes it. */
-static uint32_t count_devices(const char *list)
+/*
+ * The variables that the task's programs read, a bit each: the vendor's, or, where we do
+ * not know the vendor, those that Slurm had set.
+ */
+static uint32_t find_variables(const struct launch_gpus *gpus,
+			       const struct launch_facts *facts)
 {
-	uint32_t count = *list != '\0';
-
-	for (; *list; list++)
-		count += *list == ',';
-	return count;
+	if (gpus->vendor != LAUNCH_VENDOR_UNKNOWN)
+		return UINT32_C(1) << vendors[gpus->vendor].set;
+	return facts->gpu_variables ? facts->gpu_variables
+				    : UINT32_C(1) << LAUNCH_GPU_CUDA;
 }
 
 static int set_devices(const struct launch_gpus *gpus, const struct choice *choice,
-		       const struct launch_facts *facts, struct launch_environment *env)
+		       uint32_t variables, struct launch_environment *env)
 {
-	uint32_t variables = facts->gpu_variables;
 	char list[LIST_MAX];
 	int error = 0;
 
 	print_names(gpus, choice, list);
-	if (vendors[gpus->vendor].set)
-		return launch_environment_set(env, vendors[gpus->vendor].set, "%s", list);
-	/* A vendor whose GPUs we do not know: what Slurm had set is what its programs
-	 * read. */
-	if (!variables)
-		variables = 1u << LAUNCH_GPU_CUDA;
 	for (uint32_t i = 0; i < LAUNCH_GPU_VARIABLES && !error; i++)
 		if (variables >> i & 1)
 			error = launch_environment_set(env, launch_gpu_variables[i], "%s",
@@ -448,19 +443,11 @@ static int set_devices(const struct launch_gpus *gpus, const struct choice *choi
 	return error;
 }
 
-/* What holds in every mode: the meaning of an index, and one layer of masking. */
-static int set_common(const struct launch_gpus *gpus, const struct launch_facts *facts,
-		      struct launch_environment *env)
+/* Removes the variables that would mask a second time. */
+static int unset_layers(const struct launch_gpus *gpus, struct launch_environment *env)
 {
-	bool cuda =
-		gpus->vendor == LAUNCH_VENDOR_NVIDIA ||
-		(gpus->vendor == LAUNCH_VENDOR_UNKNOWN &&
-		 (!facts->gpu_variables || facts->gpu_variables >> LAUNCH_GPU_CUDA & 1));
 	int error = 0;
 
-	/* Slurm's numbers are NVML's, by bus; CUDA's default is the fastest GPU first. */
-	if (cuda && !facts->user_device_order)
-		error = launch_environment_set(env, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
 	for (size_t i = 0; vendors[gpus->vendor].unset[i] && !error; i++)
 		error = launch_environment_set(env, vendors[gpus->vendor].unset[i], NULL);
 	return error;
@@ -493,9 +480,10 @@ int launch_gpus_bind(const struct launch_gpus *gpus, const struct launch_cpuset 
 		     struct launch_environment *env, struct launch_error *err)
 {
 	bool worker = launch_shape(facts, settings) == LAUNCH_WORKER;
-	uint32_t visible = facts->gpus ? count_devices(facts->gpus) : gpus->count;
+	uint32_t visible = facts->gpus ? launch_facts_ngpus(facts) : gpus->count;
+	uint32_t variables = find_variables(gpus, facts);
 	struct choice choice = {0};
-	int error;
+	int error = 0;
 
 	if (settings->gpus == LAUNCH_GPUS_NONE || !gpus->count)
 		return 0;
@@ -505,16 +493,24 @@ int launch_gpus_bind(const struct launch_gpus *gpus, const struct launch_cpuset 
 			"local rank %u is not one of this node's %u tasks; "
 			"use gpus=none and report this",
 			facts->local_rank, ntasks);
-	error = set_common(gpus, facts, env);
-	if (error)
-		return error;
+	/* Slurm's numbers are NVML's, by bus; CUDA's default is the fastest GPU first. */
+	if (variables >> LAUNCH_GPU_CUDA & 1 && !facts->user_device_order)
+		error = launch_environment_set(env, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+	/*
+	 * Slurm's --gpu-bind or --gpus-per-task, perhaps with a device cgroup behind it.
+	 * What it chose may stand in another vendor's variable only.
+	 */
 	if (visible < gpus->count) {
-		/* Slurm's --gpu-bind or --gpus-per-task; a device cgroup may stand behind
-		 * it. */
-		if (worker && settings->gpus == LAUNCH_GPUS_MASK && visible)
+		if (!error && facts->gpu_variables & variables)
+			error = unset_layers(gpus, env);
+		if (!error && worker && settings->gpus == LAUNCH_GPUS_MASK && visible)
 			error = set_indices(0, visible, settings->local_zero, env);
 		return error;
 	}
+	if (!error)
+		error = unset_layers(gpus, env);
+	if (error)
+		return error;
 
 	switch (settings->gpus) {
 	case LAUNCH_GPUS_ORDER:
@@ -538,7 +534,7 @@ int launch_gpus_bind(const struct launch_gpus *gpus, const struct launch_cpuset 
 	}
 	if (error)
 		return error;
-	error = set_devices(gpus, &choice, facts, env);
+	error = set_devices(gpus, &choice, variables, env);
 	if (error || !worker)
 		return error;
 	if (choice.own)

@@ -336,6 +336,45 @@ static void binds(void **state)
 	launch_environment_clear(&env);
 }
 
+/* What Slurm chose stays, and is not masked twice. */
+static void leaves_one_layer_of_slurms(void **state)
+{
+	static const struct {
+		uint32_t variables;
+		const char *expected;
+	} cases[] = {
+		{BITS(CUDA) | BITS(ROCR) | BITS(ZE) | BITS(ORDINAL),
+		 "-HIP_VISIBLE_DEVICES -CUDA_VISIBLE_DEVICES -GPU_DEVICE_ORDINAL"},
+		{BITS(ROCR),
+		 "-HIP_VISIBLE_DEVICES -CUDA_VISIBLE_DEVICES -GPU_DEVICE_ORDINAL"},
+		/* HIP reads it too: taking it away would show the task all GPUs. */
+		{BITS(CUDA), ""},
+	};
+	struct launch_settings settings;
+
+	launch_settings_init(&settings);
+	settings.launcher = launch_launcher_find("torch");
+	set_gpus("0,1", "-,-");
+	gpus.vendor = LAUNCH_VENDOR_AMD;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char one[] = "1";
+		struct launch_facts facts = {
+			.gpus = one,
+			.gpu_variables = cases[i].variables,
+		};
+		struct launch_environment env = {0};
+		struct launch_error err = {{0}};
+		char text[512];
+
+		assert_int_equal(
+			launch_gpus_bind(&gpus, NULL, 2, &facts, &settings, &env, &err),
+			0);
+		print_environment(&env, text, sizeof(text));
+		assert_string_equal(text, cases[i].expected);
+		launch_environment_clear(&env);
+	}
+}
+
 static void sets_the_vendors_variable(void **state)
 {
 	static const struct {
@@ -549,6 +588,7 @@ int main(void)
 		cmocka_unit_test(measures_distance),
 		cmocka_unit_test(assigns_the_nearest),
 		cmocka_unit_test(sets_the_vendors_variable),
+		cmocka_unit_test(leaves_one_layer_of_slurms),
 		cmocka_unit_test(refuses_odd_maps),
 		cmocka_unit_test(refuses_odd_ranks),
 		cmocka_unit_test(takes_long_names),
