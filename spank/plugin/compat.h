@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What differs between the releases of Slurm that the plugin is built for, 22.05 to 26.05,
- * and nothing else. The rest of the room uses only what slurm/spank.h has had since 22.05.
+ * What differs between the releases of Slurm that the plugin is built for, 22.05
+ * to 26.05, and nothing else. The rest of the room uses only what slurm/spank.h has had
+ * since 22.05.
  */
 #pragma once
 
@@ -12,8 +13,8 @@
 
 /*
  * Ends a step on all its nodes, by one message to slurmctld. For the parent process in
- * slurmstepd only: in a task, between fork() and execve(), another thread's locks may still
- * be held. 0, or -1 as slurm_kill_job_step().
+ * slurmstepd only: in a task, between fork() and execve(), another thread's locks may
+ * still be held. 0, or -1 as slurm_kill_job_step().
  */
 static inline int srank_kill_step(uint32_t job_id, uint32_t step_id)
 {

@@ -17,9 +17,9 @@
 static struct {
 	struct launch_settings site;
 	struct launch_error error; /* of plugstack.conf, or no memory */
-	const char *sysroot; /* in Slurm's own copy of plugstack.conf */
-	char *list;	     /* argument of --srank; NULL: none */
-	bool given;	     /* --srank was given, with or without */
+	const char *sysroot;       /* in Slurm's own copy of plugstack.conf */
+	char *list;                /* argument of --srank; NULL: none */
+	bool given;                /* --srank was given, with or without */
 } options;
 
 void srank_options_site(int argc, char **argv)
@@ -85,7 +85,8 @@ static int take_option(int value, const char *argument, int remote)
 	if (argument) {
 		list = strdup(argument);
 		if (!list)
-			launch_error_set(&options.error, -ENOMEM, "--srank: out of memory");
+			launch_error_set(&options.error, -ENOMEM,
+					 "--srank: out of memory");
 	}
 	free(options.list);
 	options.list = list;
@@ -115,8 +116,9 @@ void srank_options_register(spank_t spank)
 	static struct spank_option option = {
 		.name = (char *)"srank",
 		.arginfo = (char *)"launcher,key=value,...",
-		.usage = (char *)"[srank] set rank, address, port and GPU of every task for "
-				 "distributed programs; --srank=help lists launchers and keys",
+		.usage = (char *)"[srank] give every task the rank, address, port and "
+				 "GPU that distributed programs read; --srank=help "
+				 "lists launchers and keys",
 		.has_arg = 2,
 		.cb = take_option,
 	};

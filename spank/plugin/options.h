@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What was asked for: arguments in plugstack.conf, SRANK= in the environment, and --srank.
+ * What was asked for: arguments in plugstack.conf, SRANK= in the environment, and
+ * --srank.
  */
 #pragma once
 
@@ -19,8 +20,8 @@ void srank_options_site(int argc, char **argv);
 void srank_options_register(spank_t spank);
 
 /*
- * The settings that hold: built-in < plugstack.conf < ENVIRONMENT (the value of SRANK; NULL:
- * not set) < --srank. settings->on says whether anything is to be done at all.
+ * The settings that hold: built-in < plugstack.conf < ENVIRONMENT (the value of SRANK;
+ * NULL: not set) < --srank. settings->on says whether anything is to be done at all.
  * -EINVAL with ERR, which says where the fault is; settings->on is then true, for whoever
  * asked must be told.
  */

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The SPANK callbacks: which of them acts in which context and which kind of step, and what
- * becomes of an error.
+ * The SPANK callbacks: which of them acts in which context and which kind of step, and
+ * what becomes of an error.
  *
- * In slurmstepd only task_init ever fails. What an earlier callback returns ends, depending
- * on the kind of step and on Slurm's release, in a step without tasks that srun calls a
- * success, in a drained node or in a job that is requeued for ever (spank(7), and SchedMD's
- * bug 7573); so these keep the first error, and task_init reports it.
+ * In slurmstepd only task_init ever fails. What an earlier callback returns ends,
+ * depending on the kind of step and on Slurm's release, in a step without tasks that srun
+ * calls a success, in a drained node or in a job that is requeued for ever (spank(7), and
+ * SchedMD's bug 7573); so these keep the first error, and task_init reports it.
  *
  * A failing task_init ends its own process. What it returns would count only where
  * plugstack.conf calls the plugin required (_do_call_stack() in Slurm's
- * src/common/plugstack.c, spank.c since 23.02); where it is optional, which is how it should
- * be installed, the task would start without its variables and wait for the others.
+ * src/common/plugstack.c, spank.c since 23.02); where it is optional, as it should be,
+ * the task would start without its variables and wait for the others.
  */
 
 /* Everything else in the plugin is hidden; see spank_srank.map. */
@@ -87,8 +87,10 @@ static enum role find_role(spank_t spank)
 {
 	uint32_t step_id;
 
-	if (spank_get_item(spank, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS)
-		return ROLE_IDLE;
+	if (spank_get_item(spank, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS) {
+		keep_error("number of the step", -EIO);
+		return ROLE_TASKS;
+	}
 	if (step_id == SLURM_BATCH_SCRIPT)
 		return ROLE_BATCH;
 	/* The extern step has no task, the interactive one is a shell on a node. */
@@ -97,7 +99,6 @@ static enum role find_role(spank_t spank)
 
 int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 {
-	__attribute__((cleanup(srank_environment_clear)))
 	struct srank_environment environment = {.spank = spank};
 	const char *list;
 
@@ -113,16 +114,17 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 
 	list = srank_environment_get("SRANK", &environment);
 	srank_options_resolve(list, &step.settings, &step.error);
-	if (environment.no_memory) {
-		keep_error("SRANK", -ENOMEM);
+	if (environment.error) {
+		keep_error("SRANK", environment.error);
 		step.settings.on = true;
 	}
+	srank_environment_clear(&environment);
 	if (step.settings.on)
 		role = find_role(spank);
 	return 0;
 }
 
-/* The GPUs of the step on this node and where they sit; none of it is an error but memory. */
+/* The GPUs of the step on this node, and where they sit. */
 static void find_gpus(spank_t spank)
 {
 	char *step_gpus = NULL;
@@ -175,7 +177,7 @@ int slurm_spank_task_post_fork(spank_t spank, int argc, char **argv)
 	if (spank_get_item(spank, S_TASK_ID, &task) != ESPANK_SUCCESS ||
 	    spank_get_item(spank, S_TASK_PID, &pid) != ESPANK_SUCCESS)
 		return 0;
-	/* A mask that cannot be read stays empty, and the task is as near to every GPU. */
+	/* A mask that cannot be read stays empty: the task is as near to any GPU. */
 	if (task >= 0 && (uint32_t)task < step.shared->ntasks)
 		srank_affinity(pid, &step.shared->masks[task]);
 	return 0;
@@ -195,11 +197,13 @@ static int start_task(spank_t spank)
 	struct launch_error err = step.error;
 	int r = -EINVAL;
 
+	if (!step.shared)
+		launch_error_set(&err, r, "Slurm started a task without user_init");
 	if (!launch_error_is_set(&err))
 		r = srank_task(spank, &step, &err);
 	if (r) {
 		report(&err, r);
-		/* As exec_task() in src/slurmd/slurmstepd/task.c ends it in such a case. */
+		/* As exec_task() in src/slurmd/slurmstepd/task.c would end it. */
 		_exit(EXIT_FAILURE);
 	}
 	return 0;
@@ -214,8 +218,9 @@ static int start_batch(spank_t spank)
 	if (!launch_error_is_set(&err))
 		r = srank_task_batch(spank, &step, &err);
 	if (r)
-		slurm_error("srank: %s (the script runs without MASTER_ADDR and MASTER_PORT)",
-			    launch_error_is_set(&err) ? err.text : strerror(-r));
+		slurm_error(
+			"srank: %s (the script runs without MASTER_ADDR and MASTER_PORT)",
+			launch_error_is_set(&err) ? err.text : strerror(-r));
 	return 0;
 }
 
@@ -233,9 +238,9 @@ int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 }
 
 /*
- * srun lets the other tasks of a step go on when one has failed (--kill-on-bad-exit is off
- * by default), and they would wait for it until they time out. One message to slurmctld,
- * from one node, and only after a failure that the other nodes do not have themselves.
+ * srun lets the other tasks of a step go on when one has failed (--kill-on-bad-exit is
+ * off by default), and they would wait for it until they time out. So one node sends one
+ * message to slurmctld, and only after a failure that the other nodes do not have, too.
  */
 int slurm_spank_task_exit(spank_t spank, int argc, char **argv)
 {

@@ -14,8 +14,8 @@
 /*
  * The same bind() as rank 0's: any address, both families on one socket, SO_REUSEADDR, by
  * which the remains of a closed connection (TIME_WAIT) are no obstacle (TCPStore in
- * PyTorch, torch/csrc/distributed/c10d/socket.cpp). Without listen(): another rank that is
- * early must not get a connection here.
+ * PyTorch, torch/csrc/distributed/c10d/socket.cpp). Without listen(): another rank that
+ * is early must not get a connection here.
  */
 static int try_bind(int family, uint16_t port)
 {

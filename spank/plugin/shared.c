@@ -14,13 +14,15 @@
 #include <sys/mman.h>
 
 #define WORD_BITS (8 * sizeof(unsigned long))
+#define SHIFT(i)  ((i)*WORD_BITS % 64)
 
 /* More CPUs than Linux can be built for (NR_CPUS), in bytes. */
 #define MASK_SIZE_MAX (64 * 1024)
 
 static size_t size_for(uint32_t ntasks)
 {
-	return sizeof(struct srank_shared) + (size_t)ntasks * sizeof(struct launch_cpuset);
+	return sizeof(struct srank_shared) +
+	       (size_t)ntasks * sizeof(struct launch_cpuset);
 }
 
 struct srank_shared *srank_shared_create(uint32_t ntasks)
@@ -42,11 +44,12 @@ void srank_shared_destroy(struct srank_shared **shared)
 	*shared = NULL;
 }
 
-static void copy_mask(struct launch_cpuset *mask, const unsigned long *words, size_t count)
+static void copy_mask(struct launch_cpuset *mask, const unsigned long *words,
+		      size_t count)
 {
 	memset(mask, 0, sizeof(*mask));
 	for (size_t i = 0; i < count && i * WORD_BITS < LAUNCH_CPUS_MAX; i++)
-		mask->bits[i * WORD_BITS / 64] |= (uint64_t)words[i] << i * WORD_BITS % 64;
+		mask->bits[i * WORD_BITS / 64] |= (uint64_t)words[i] << SHIFT(i);
 }
 
 int srank_affinity(pid_t pid, struct launch_cpuset *mask)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Memory that slurmstepd and the tasks of one node share. Tasks need each other's CPU masks
- * to agree on their GPUs, and slurmstepd must learn that a task failed here and not in the
- * user's program.
+ * Memory that slurmstepd and the tasks of one node share. Tasks need each other's CPU
+ * masks to agree on their GPUs, and slurmstepd must learn that a task failed here and not
+ * in the user's program.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 struct srank_shared {
 	uint32_t ntasks;
 	atomic_bool reported; /* a task has printed its error: one line a node will do */
-	atomic_bool abandon;  /* a task failed for a reason that the other nodes do not see */
+	atomic_bool abandon;  /* a task failed, and the other nodes do not know why */
 	struct launch_cpuset masks[]; /* by local rank; empty: not known */
 };
 

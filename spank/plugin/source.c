@@ -10,15 +10,16 @@
 #include "spank/plugin/shared.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 /*
- * execve() takes no string above 128 KiB (MAX_ARG_STRLEN), but until then Slurm may hold a
- * longer one.
+ * execve() takes no string above 128 KiB (MAX_ARG_STRLEN), but until then Slurm may hold
+ * a longer one.
  */
 #define VALUE_SIZE_FIRST 4096
-#define VALUE_SIZE_MAX	 (4 * 1024 * 1024)
+#define VALUE_SIZE_MAX   (4 * 1024 * 1024)
 
 static bool grow(struct srank_environment *environment)
 {
@@ -26,7 +27,7 @@ static bool grow(struct srank_environment *environment)
 	char *value = size <= VALUE_SIZE_MAX ? realloc(environment->value, size) : NULL;
 
 	if (!value) {
-		environment->no_memory = true;
+		environment->error = -ENOMEM;
 		return false;
 	}
 	environment->value = value;
@@ -46,7 +47,9 @@ const char *srank_environment_get(const char *name, void *arg)
 
 		if (r == ESPANK_SUCCESS)
 			return environment->value;
-		/* The buffer then holds as much as fits, which must not pass for it all. */
+		if (r != ESPANK_NOSPACE && r != ESPANK_ENV_NOEXIST)
+			environment->error = -EIO;
+		/* The buffer then holds what fits, which must not pass for it all. */
 		if (r != ESPANK_NOSPACE || !grow(environment))
 			return NULL;
 	}
@@ -60,7 +63,6 @@ void srank_environment_clear(struct srank_environment *environment)
 
 int srank_source_devices(spank_t spank, struct launch_facts *devices, char **step_gpus)
 {
-	__attribute__((cleanup(srank_environment_clear)))
 	struct srank_environment environment = {.spank = spank};
 	const char *text;
 	int r;
@@ -68,20 +70,34 @@ int srank_source_devices(spank_t spank, struct launch_facts *devices, char **ste
 	*step_gpus = NULL;
 	*devices = (struct launch_facts){0};
 	r = launch_facts_read_devices(devices, srank_environment_get, &environment);
-	if (r)
-		return r;
 	text = srank_environment_get("SLURM_STEP_GPUS", &environment);
-	if (text) {
+	if (text)
 		*step_gpus = strdup(text);
-		if (!*step_gpus)
-			return -ENOMEM;
-	}
-	return environment.no_memory ? -ENOMEM : 0;
+	if (text && !*step_gpus)
+		r = -ENOMEM;
+	else if (environment.error)
+		r = environment.error;
+	srank_environment_clear(&environment);
+	return r;
+}
+
+/* A variable that could not be read is the cause of what RESULT and ERR then say. */
+static int finish(struct srank_environment *environment, struct launch_error *err,
+		  int result)
+{
+	int r = environment->error;
+
+	srank_environment_clear(environment);
+	if (!r)
+		return result;
+	err->text[0] = '\0';
+	return launch_error_set(err, r, "cannot read the task's environment: %s",
+				strerror(-r));
 }
 
 /*
- * 22.05 unsets the variables of a task that has all of the step's devices by --gpu-bind=none,
- * and by a type in --gpus-per-task; 25.05 sets them.
+ * 22.05 unsets the variables of a task that has all of the step's devices by
+ * --gpu-bind=none, and by a type in --gpus-per-task; 25.05 sets them.
  */
 static int inherit_devices(struct launch_facts *facts, const struct launch_facts *devices)
 {
@@ -97,35 +113,32 @@ static int inherit_devices(struct launch_facts *facts, const struct launch_facts
 int srank_source_task(spank_t spank, const struct launch_facts *devices,
 		      struct launch_facts *facts, struct launch_error *err)
 {
-	__attribute__((cleanup(srank_environment_clear)))
 	struct srank_environment environment = {.spank = spank};
 	struct launch_cpuset mask;
 	uint32_t local_size;
 	int r;
 
-	r = launch_facts_read(facts, srank_environment_get, &environment, err);
-	if (environment.no_memory)
-		return -ENOMEM;
+	r = finish(&environment, err,
+		   launch_facts_read(facts, srank_environment_get, &environment, err));
+	if (r == 0)
+		r = inherit_devices(facts, devices);
 	if (r)
 		return r;
-	r = inherit_devices(facts, devices);
-	if (r)
-		return r;
-	/* Two components of a heterogeneous step may share a node; each counts its own. */
-	if (!facts->het && spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &local_size) ==
-				   ESPANK_SUCCESS)
+	/* Each component of a heterogeneous step counts its own, also on one node. */
+	if (!facts->het &&
+	    spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &local_size) == ESPANK_SUCCESS)
 		facts->local_size = local_size;
 	if (srank_affinity(0, &mask) == 0)
 		facts->ncpus = launch_cpuset_count(&mask);
 	return 0;
 }
 
-int srank_source_batch(spank_t spank, struct launch_facts *facts, struct launch_error *err)
+int srank_source_batch(spank_t spank, struct launch_facts *facts,
+		       struct launch_error *err)
 {
-	__attribute__((cleanup(srank_environment_clear)))
 	struct srank_environment environment = {.spank = spank};
-	int r;
 
-	r = launch_facts_read_batch(facts, srank_environment_get, &environment, err);
-	return environment.no_memory ? -ENOMEM : r;
+	return finish(
+		&environment, err,
+		launch_facts_read_batch(facts, srank_environment_get, &environment, err));
 }

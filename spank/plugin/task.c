@@ -32,15 +32,16 @@ static int apply(spank_t spank, const struct launch_environment *env,
 		 struct launch_error *err)
 {
 	for (size_t i = 0; i < env->count; i++) {
-		const struct launch_assignment *assignment = &env->list[i];
-		const char *name = assignment->name, *value = assignment->value;
+		const char *name = env->list[i].name, *value = env->list[i].value;
 		spank_err_t r;
 
-		if (is_too_long(assignment))
-			return launch_error_set(err, -E2BIG,
-						"%s would be %zu bytes long, and Linux takes "
-						"%d; use fewer tasks or another launcher",
-						name, strlen(value), VARIABLE_MAX);
+		if (is_too_long(&env->list[i]))
+			return launch_error_set(
+				err, -E2BIG,
+				"%s would be %zu bytes long, and Linux "
+				"takes %d; use fewer tasks, or a launcher "
+				"that does not read it",
+				name, strlen(value), VARIABLE_MAX);
 		r = value ? spank_setenv(spank, name, value, 1)
 			  : spank_unsetenv(spank, name);
 		if (r != ESPANK_SUCCESS && (value || r != ESPANK_ENV_NOEXIST))
@@ -51,11 +52,11 @@ static int apply(spank_t spank, const struct launch_environment *env,
 	return 0;
 }
 
-/* Rank 0 of a step whose launcher listens on MASTER_PORT. */
+/* Rank 0 of a step whose programs meet at MASTER_PORT tests it before it starts. */
 static int test_port(const struct launch_facts *facts,
 		     const struct launch_settings *settings, struct launch_error *err)
 {
-	const char *node = facts->node ? facts->node : "this node";
+	const char *fault, *cure;
 	struct launch_error text = {""};
 	enum launch_port_source source;
 	uint16_t port;
@@ -68,39 +69,35 @@ static int test_port(const struct launch_facts *facts,
 		return r;
 	switch (srank_port_test(port)) {
 	case -EADDRINUSE:
-		launch_error_set(&text, 0,
-				 "port %u (%s) is taken on %s, where rank 0 would listen; end "
-				 "the process that holds it, or set MASTER_PORT to a free one",
-				 port, launch_port_source_name(source), node);
+		fault = "is taken";
+		cure = "end the process that holds it, or set MASTER_PORT to a free one";
 		break;
 	case -EACCES:
-		launch_error_set(&text, 0,
-				 "port %u (%s) is not for users on %s, where rank 0 would "
-				 "listen; use one above 1023",
-				 port, launch_port_source_name(source), node);
+		fault = "is for root only";
+		cure = "set MASTER_PORT to one above 1023";
 		break;
 	default:
 		return 0;
 	}
+	r = launch_error_set(&text, -EADDRINUSE,
+			     "port %u (%s) %s on %s, where rank 0 would listen; %s", port,
+			     launch_port_source_name(source), fault,
+			     facts->node ? facts->node : "this node", cure);
 	if (settings->busy_warns) {
 		slurm_spank_log("srank: warning: %s", text.text);
 		return 0;
 	}
-	return launch_error_set(err, -EADDRINUSE, "%s (busy=warn starts it all the same)",
+	return launch_error_set(err, r, "%s (busy=warn starts the step all the same)",
 				text.text);
-}
-
-static void free_text(char **text)
-{
-	free(*text);
 }
 
 /* The table is for reading only: the task starts without it. */
 static void report(const struct launch_facts *facts,
 		   const struct launch_settings *settings)
 {
-	__attribute__((cleanup(free_text))) char *text = NULL;
+	bool block = facts->layout == LAUNCH_LAYOUT_BLOCK;
 	struct launch_error err = {""};
+	char *text = NULL;
 	size_t size = 0;
 	FILE *out;
 	int r;
@@ -110,91 +107,96 @@ static void report(const struct launch_facts *facts,
 	out = open_memstream(&text, &size);
 	if (!out)
 		return;
-	r = launch_report(out, facts, settings, facts->layout == LAUNCH_LAYOUT_BLOCK, &err);
-	if (fclose(out))
-		return;
-	if (r) {
+	r = launch_report(out, facts, settings, block, &err);
+	if (fclose(out) == 0 && r == 0) {
+		for (char *next = text, *line; (line = strsep(&next, "\n"));) {
+			if (*line)
+				slurm_spank_log("srank: %s", line);
+		}
+	} else if (launch_error_is_set(&err)) {
 		slurm_spank_log("srank: %s", err.text);
-		return;
 	}
-	for (char *next = text, *line; (line = strsep(&next, "\n"));) {
-		if (*line)
-			slurm_spank_log("srank: %s", line);
-	}
+	free(text);
 }
 
 /*
- * A shell at a terminal whose step has more tasks (srun --pty in an allocation of many) is
- * no rank of theirs: programs started in it would wait for ranks that never come. Steps
- * started from it inherit SLURM_PTY_PORT, but not the terminal.
+ * A shell at a terminal whose step has more tasks (srun --pty in an allocation of many)
+ * is no rank of theirs: programs started in it would wait for ranks that never come.
+ * Steps started from it inherit SLURM_PTY_PORT, but not the terminal.
  */
 static bool is_shell(spank_t spank, const struct launch_facts *facts)
 {
-	__attribute__((cleanup(srank_environment_clear)))
-	struct srank_environment environment = {.spank = spank};
+	char port[8];
 
 	return facts->ntasks > 1 && facts->rank == 0 && isatty(STDIN_FILENO) &&
-	       srank_environment_get("SLURM_PTY_PORT", &environment);
+	       spank_getenv(spank, "SLURM_PTY_PORT", port, sizeof(port)) ==
+		       ESPANK_SUCCESS;
 }
 
-static int compute(spank_t spank, struct srank_step *step,
-		   const struct launch_facts *facts, struct launch_environment *env,
-		   struct launch_error *err)
+/* What every task of the step computes from the same facts, and fails in the same way. */
+static int compute_common(spank_t spank, const struct srank_step *step,
+			  struct launch_facts *facts, struct launch_environment *env,
+			  struct launch_error *err)
 {
-	int r;
+	int r = srank_source_task(spank, &step->devices, facts, err);
 
+	if (r || facts->submitit)
+		return r;
 	if (is_shell(spank, facts))
 		return launch_environment_batch(facts, &step->settings, env, err);
-	r = launch_environment(facts, &step->settings, env, err);
-	if (r)
-		return r;
+	return launch_environment(facts, &step->settings, env, err);
+}
 
-	/* From here on, what fails may fail in this task alone. */
-	if (step->gpus)
-		r = launch_gpus_bind(step->gpus, step->shared->masks, step->shared->ntasks,
-				     facts, &step->settings, env, err);
+/* What depends on the node. */
+static int finish(spank_t spank, const struct srank_step *step,
+		  const struct launch_facts *facts, struct launch_environment *env,
+		  struct launch_error *err)
+{
+	int r = 0;
+
+	if (step->gpus && !is_shell(spank, facts))
+		r = launch_gpus_bind(step->gpus, step->shared->masks,
+				     step->shared->ntasks, facts, &step->settings, env,
+				     err);
 	if (r == 0)
 		r = test_port(facts, &step->settings, err);
-	if (r)
-		step->shared->abandon = facts->ntasks > 1;
-	return r;
+	return r ? r : apply(spank, env, err);
 }
 
 int srank_task(spank_t spank, struct srank_step *step, struct launch_error *err)
 {
-	__attribute__((cleanup(launch_facts_clear))) struct launch_facts facts = {0};
-	__attribute__((cleanup(launch_environment_clear))) struct launch_environment env = {
-		0};
+	struct launch_facts facts = {0};
+	struct launch_environment env = {0};
+	bool common = true;
 	int r;
 
-	r = srank_source_task(spank, &step->devices, &facts, err);
-	if (r)
-		return r;
-	if (facts.submitit)
-		return 0;
-	r = compute(spank, step, &facts, &env, err);
-	if (r)
-		return r;
-	r = apply(spank, &env, err);
-	if (r) {
-		step->shared->abandon = facts.ntasks > 1;
-		return r;
+	r = compute_common(spank, step, &facts, &env, err);
+	if (r == 0 && !facts.submitit) {
+		common = false;
+		r = finish(spank, step, &facts, &env, err);
+		if (r == 0)
+			report(&facts, &step->settings);
 	}
-	report(&facts, &step->settings);
-	return 0;
+	if (r == -ENOMEM || (r && !common))
+		step->shared->abandon = facts.ntasks > 1;
+	launch_environment_clear(&env);
+	launch_facts_clear(&facts);
+	return r;
 }
 
 int srank_task_batch(spank_t spank, const struct srank_step *step,
 		     struct launch_error *err)
 {
-	__attribute__((cleanup(launch_facts_clear))) struct launch_facts facts = {0};
-	__attribute__((cleanup(launch_environment_clear))) struct launch_environment env = {
-		0};
+	struct launch_facts facts = {0};
+	struct launch_environment env = {0};
 	int r;
 
 	r = srank_source_batch(spank, &facts, err);
-	if (r)
-		return r;
-	r = launch_environment_batch(&facts, &step->settings, &env, err);
-	return r ? r : apply(spank, &env, err);
+	if (r == 0)
+		r = launch_environment_batch(&facts, &step->settings, &env, err);
+	if (r == 0)
+		r = apply(spank, &env, err);
+	launch_environment_clear(&env);
+	launch_facts_clear(&facts);
+	return r;
 }

@@ -15,16 +15,16 @@
 /* What slurmstepd's parent process has gathered for all tasks of its node. */
 struct srank_step {
 	struct launch_settings settings;
-	struct launch_error error;    /* the first one; the tasks report it */
-	struct launch_facts devices;  /* gpus and gpu_variables of the step on this node */
-	struct launch_gpus *gpus;     /* the same with their places; NULL: none */
-	struct srank_shared *shared;  /* NULL before user_init */
+	struct launch_error error;   /* the first one; the tasks report it */
+	struct launch_facts devices; /* gpus and gpu_variables of the step on this node */
+	struct launch_gpus *gpus;    /* the same with their places; NULL: none */
+	struct srank_shared *shared; /* NULL before user_init */
 };
 
 /*
- * Sets the variables of the task that slurm_spank_task_init was called for. -EINVAL with ERR
- * or another negative errno; the task must then not start. step->shared->abandon says that
- * the tasks of other nodes do not know of the failure.
+ * Sets the variables of the task that slurm_spank_task_init was called for. -EINVAL with
+ * ERR or another negative errno; the task must then not start. step->shared->abandon says
+ * that the tasks of other nodes do not know of the failure.
  */
 int srank_task(spank_t spank, struct srank_step *step, struct launch_error *err);
 
