@@ -64,6 +64,14 @@ static void test_first_wins(void **state)
 	assert_null(launch_nearest("abcx", names, 0, sizeof(*names)));
 }
 
+/* A swap is one mistake and not two: abcd is nearer than abxx, which stands first. */
+static void test_swap(void **state)
+{
+	const char *const names[] = {"abxx", "abcd"};
+
+	assert_string_equal(launch_nearest("abdc", names, 2, sizeof(*names)), "abcd");
+}
+
 static void test_one_letter(void **state)
 {
 	const char *const names[] = {"y"};
@@ -85,9 +93,8 @@ static void test_long_word(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nearest),
-		cmocka_unit_test(test_first_wins),
-		cmocka_unit_test(test_one_letter),
+		cmocka_unit_test(test_nearest),   cmocka_unit_test(test_first_wins),
+		cmocka_unit_test(test_swap),      cmocka_unit_test(test_one_letter),
 		cmocka_unit_test(test_long_word),
 	};
 
