@@ -236,11 +236,11 @@ static uint64_t mix(uint64_t x)
 
 /*
  * The id of a job modulo the range, as others do it, gives the same port to jobs that far
- * apart, and to all steps of a job. Mixed, any two steps meet as seldom as two random ports.
- * That is still too often for those that are sure to run side by side: neighbouring jobs,
- * steps of one job, a job and its requeue. So the mixer only chooses a block of ports, and
- * the numbers themselves the place in it: neighbours never meet, and all pairs together meet
- * no more often than before.
+ * apart, and to all steps of a job. Mixed, any two steps meet as seldom as two random
+ * ports. That is still too often for those that are sure to run side by side:
+ * neighbouring jobs, steps of one job, a job and its requeue. So the mixer only chooses a
+ * block of ports, and the numbers themselves the place in it: neighbours never meet, and
+ * all pairs together meet no more often than before.
  */
 uint16_t launch_port_hash(uint32_t job_id, uint32_t step_id, uint32_t restart_count,
 			  uint16_t low, uint16_t high)
