@@ -166,6 +166,7 @@ static const char *owned_option(const char *argument)
 static int make_folders(const char *folder)
 {
 	char *path = strdup(folder);
+	struct stat info;
 	int rc = 0;
 
 	if (!path)
@@ -182,8 +183,24 @@ static int make_folders(const char *folder)
 		if (end == '\0')
 			break;
 	}
+	if (rc == 0 && (stat(path, &info) < 0 || !S_ISDIR(info.st_mode)))
+		rc = -ENOTDIR;
 	free(path);
 	return rc;
+}
+
+/* Makes the folder of the log PATTERN, and gives it back, to be freed; NULL: none. */
+static enum cli_exit make_log_folder(const struct cli_command *command,
+				     const struct spec_value *pattern, char **folder)
+{
+	int rc = script_folder(pattern, folder);
+
+	if (rc == 0 && *folder)
+		rc = make_folders(*folder);
+	if (rc < 0)
+		return cli_fail(command, "cannot make the log folder %s: %s",
+				*folder ? *folder : "", strerror(-rc));
+	return CLI_FINE;
 }
 
 /*
@@ -312,18 +329,9 @@ enum cli_exit cli_submit(const struct cli_command *command, int argc, char **arg
 	code = CLI_FAILED;
 	if (!script)
 		goto out;
-	rc = script_folder(&job.spec.batch.output, &output);
-	if (rc == 0)
-		rc = script_folder(&job.spec.batch.error, &error);
-	if (rc == 0 && output)
-		rc = make_folders(output);
-	if (rc == 0 && error)
-		rc = make_folders(error);
-	if (rc < 0) {
-		cli_fail(command, "cannot make the log folder %s: %s",
-			 output ? output : error, strerror(-rc));
+	if (make_log_folder(command, &job.spec.batch.output, &output) != CLI_FINE ||
+	    make_log_folder(command, &job.spec.batch.error, &error) != CLI_FINE)
 		goto out;
-	}
 	path = script_path(&job, output, script);
 	rc = path ? cli_write_file(path, script, length, false) : -ENOMEM;
 	if (rc < 0) {

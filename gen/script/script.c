@@ -282,6 +282,47 @@ static char *program(const struct plan_run *run)
 	return result;
 }
 
+/* The words of VALUE for a command line, to be freed; NULL without memory. */
+static char *words(const struct spec_value *value)
+{
+	char *result = NULL;
+	size_t length;
+	FILE *out = open_memstream(&result, &length);
+
+	if (!out)
+		return NULL;
+	for (size_t i = 0; i < value->count; i++) {
+		if (i > 0)
+			fputc(' ', out);
+		script_quote_word(out, value->items[i].text);
+	}
+	if (fclose(out) != 0) {
+		free(result);
+		return NULL;
+	}
+	return result;
+}
+
+/* PATH, or nothing, as a word for `cd`, which must look it up nowhere else. */
+static void add_folder(struct script_value *root, const char *name, const char *path)
+{
+	char *text = NULL;
+
+	if (!path) {
+		script_value_text(root, name, "");
+		return;
+	}
+	/* `cd -P` has options, `cd -` goes back, `cd sub` may follow the user's CDPATH.
+	 */
+	if (asprintf(&text, "%s%s", strchr("/.", path[0]) ? "" : "./", path) < 0)
+		text = NULL;
+	if (text)
+		add_word(root, name, text);
+	else
+		script_value_text(root, name, NULL);
+	free(text);
+}
+
 /* "1 task", "8 tasks" */
 static void add_count(struct script_value *root, const char *name, uint64_t count,
 		      const char *noun)
@@ -354,10 +395,7 @@ static struct script_value *make_context(const struct spec *spec, const struct p
 	text = program(run);
 	script_value_text(root, "program", text);
 	free(text);
-	if (run->workdir)
-		add_word(root, "workdir", run->workdir);
-	else
-		script_value_text(root, "workdir", "");
+	add_folder(root, "workdir", run->workdir);
 
 	list = script_value_list(root, "environment");
 	for (size_t i = 0; i < spec->env.count; i++) {
@@ -366,9 +404,9 @@ static struct script_value *make_context(const struct spec *spec, const struct p
 		script_value_text(entry, "name", spec->env.items[i].name);
 		add_word(entry, "value", spec->env.items[i].text);
 	}
-	list = script_value_list(root, "srun_args");
-	for (size_t i = 0; i < spec->srun.args.count; i++)
-		add_word(list, NULL, spec->srun.args.items[i].text);
+	text = words(&spec->srun.args);
+	script_value_text(root, "srun_args", text);
+	free(text);
 	add_lines(root, "setup", &spec->setup);
 	add_lines(root, "teardown", &spec->teardown);
 
@@ -416,7 +454,8 @@ int script_write(FILE *out, const struct spec *spec, const struct plan *plan,
 	struct script_value *root = NULL;
 	int rc;
 
-	if (site->plugin.given && !site->plugin.number) {
+	/* MPI's ranks come from PMIx. */
+	if (site->plugin.given && !site->plugin.number && !plan->launcher->bare) {
 		diag_add(diag, DIAG_ERROR, "script-no-plugin", &site->plugin.place,
 			 "this site has no srank plugin, and the ranks of a script made "
 			 "here meet "

@@ -123,7 +123,8 @@ static void commands(void **state)
 		/* The user's own srun options come last, so that they win. */
 		{"launcher: torch\n" ONE_BY_ONE
 		 "srun: {args: [--label, --comment=a b]}\n" ENDS,
-		 "srun --kill-on-bad-exit=1 --export=ALL --label '--comment=a b' \\\n"
+		 "srun --kill-on-bad-exit=1 --export=ALL \\\n\t--label '--comment=a b' "
+		 "\\\n"
 		 "\tpython train.py \\\n\t--lr 0.1 x\n"},
 		/* One torchrun per node; its rank, address and port come from the plugin.
 		 */
@@ -249,7 +250,7 @@ static void environment_and_lines(void **state)
 			       "\nexport SRANK=torchrun,gpus=mask,port=23456\n"
 			       "export Z=1\nexport A='x y'\nexport z_proxy=''\n\n"
 			       "module load cuda\nsource venv/bin/activate\n\n"
-			       "cd 'my dir'\n"));
+			       "cd './my dir'\n"));
 	assert_non_null(strstr(made.script,
 			       "\n\tset +e\necho done\nrm -f lock\n"
 			       "\texit \"$status\"\n}\ntrap teardown EXIT\n"));
@@ -336,6 +337,13 @@ static void without_the_plugin(void **state)
 	assert_string_equal(made.diag.items[0].rule, "script-no-plugin");
 	assert_string_equal(made.diag.items[0].place.file, "dir/site.yaml");
 	assert_int_equal(made.diag.items[0].place.line, 2);
+	clear(&made);
+
+	/* The ranks of MPI do not need it. */
+	make(&made, "launcher: mpi\n" ONE_BY_ONE "run: {command: prog}\n",
+	     "plugin: no\n");
+	assert_int_equal(made.rc, 0);
+	assert_null(strstr(made.script, "srun --help"));
 	clear(&made);
 }
 

@@ -1,0 +1,200 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The command itself: diagnostics, exit codes, and files that are never lost.
+# shellcheck disable=SC2016,SC2154 # backquotes in messages; `examples` is set by the helpers
+
+load helpers
+
+setup() {
+	common_setup
+	cp "$examples/yolox-2x8.yaml" job.yaml
+}
+
+@test "a typo: place, cause, nearest key, exit 1, no file" {
+	sed 's/gpus_per_node:/gpus_per_nod:/' job.yaml >typo.yaml
+	run srank gen typo.yaml -o out.sbatch
+	[[ $status -eq 1 ]]
+	[[ ! -e out.sbatch ]]
+	# A fault of one word is told once, and not by what follows from it.
+	[[ ${lines[0]} == "typo.yaml:7:23: error: unknown key gpus_per_nod in resources; did you mean gpus_per_node? [spec-unknown-key]" ]]
+	[[ $(srank gen typo.yaml 2>/dev/null) == "" ]]
+}
+
+@test "all faults of a run are told" {
+	cat >bad.yaml <<-'END'
+		launcher: torchrunn
+		run: {script: a.py}
+		resources: {nodes: two, gpus_per_node: 8}
+		batch: {time: 4h}
+	END
+	run srank gen bad.yaml -s resources.gpuss=1
+	[[ $status -eq 1 ]]
+	[[ $output == *bad.yaml:1:11:*torchrun* ]]
+	[[ $output == *bad.yaml:3:20:* ]]
+	[[ $output == *bad.yaml:4:15:* ]]
+	[[ $output == *-s:1:* ]]
+}
+
+@test "a contradiction shows the identity" {
+	run srank gen job.yaml -s resources.gpus=12
+	[[ $status -eq 1 ]]
+	[[ $output == *"gpus 12 != nodes 2 x gpus_per_node 8"* ]]
+}
+
+@test "a spec that cannot be read" {
+	run srank gen nothere.yaml
+	[[ $status -eq 1 ]]
+	[[ $output == "nothere.yaml: error: "*"No such file or directory"* ]]
+	run srank gen .
+	[[ $status -eq 1 ]]
+}
+
+@test "standard output on a full disk is a failure" {
+	[[ -c /dev/full ]] || skip "there is no /dev/full"
+	run bash -c '"$1" gen job.yaml >/dev/full' - "$SRANK_BIN"
+	[[ $status -eq 1 ]]
+	[[ $output == *"cannot write to standard output: No space left on device"* ]]
+}
+
+@test "wrong calls: exit 2, nearest name, usage" {
+	run srank
+	[[ $status -eq 2 ]]
+	run srank gne
+	[[ $status -eq 2 && $output == *'did you mean `gen`?'* ]]
+	run srank gen
+	[[ $status -eq 2 && $output == *"no spec is named"*"usage: srank gen "* ]]
+	run srank gen --outptu=x job.yaml
+	[[ $status -eq 2 && $output == *"unknown option --outptu=x; did you mean --output?"* ]]
+	run srank gen -q job.yaml
+	[[ $status -eq 2 && $output == *"unknown option -q"* ]]
+	run srank gen -o
+	[[ $status -eq 2 && $output == *"option -o needs a value"* ]]
+	run srank gen job.yaml other.yaml
+	[[ $status -eq 2 ]]
+	run srank gen --force job.yaml
+	[[ $status -eq 2 ]]
+	run srank version now
+	[[ $status -eq 2 ]]
+	run srank help nothing
+	[[ $status -eq 2 ]]
+}
+
+@test "help in every form: exit 0, on standard output" {
+	local name
+	srank help | grep -q '^  gen '
+	srank --help | cmp - <(srank help)
+	srank -h | cmp - <(srank help)
+	for name in gen submit explain launchers version; do
+		srank help $name >long
+		grep -q "^usage: srank $name" long
+		srank $name --help | cmp - long
+		srank $name -h | cmp - long
+	done
+}
+
+@test "version and launchers" {
+	[[ $(srank version) =~ ^"srank "[0-9]+\.[0-9]+\.[0-9]+$'\n'"libyaml " ]]
+	srank --version | cmp - <(srank version)
+	srank -V | cmp - <(srank version)
+	[[ $(srank launchers | grep -cE '^(torch|torchrun|mmengine|accelerate|lightning|deepspeed|jax|tensorflow|horovod|mpi) +(worker|node) ') -eq 10 ]]
+	srank launchers | grep -A2 '^torchrun ' | grep -q PET_NPROC_PER_NODE
+}
+
+@test "-o writes the same as standard output, readable to all" {
+	umask 022
+	srank gen job.yaml -o out.sbatch
+	srank gen job.yaml | cmp - out.sbatch
+	[[ $(stat -c %a out.sbatch) == 644 ]]
+	umask 077
+	srank gen job.yaml -o private.sbatch
+	[[ $(stat -c %a private.sbatch) == 600 ]]
+	# Nothing else is left in the folder.
+	[[ $(ls -A) == $'job.yaml\nout.sbatch\nprivate.sbatch' ]]
+}
+
+@test "-o keeps a file that differs, unless --force" {
+	echo precious >out.sbatch
+	chmod 750 out.sbatch
+	run srank gen job.yaml -o out.sbatch
+	[[ $status -eq 1 ]]
+	[[ $output == "srank gen: out.sbatch exists and differs, so it was kept; --force replaces it" ]]
+	[[ $(<out.sbatch) == precious ]]
+	srank gen job.yaml -o out.sbatch --force
+	srank gen job.yaml | cmp - out.sbatch
+	[[ $(stat -c %a out.sbatch) == 750 ]]
+}
+
+@test "-o leaves a file with the same content alone" {
+	srank gen job.yaml -o out.sbatch
+	touch -d 2001-01-01 out.sbatch
+	srank gen job.yaml -o out.sbatch
+	[[ $(stat -c %Y out.sbatch) == $(date -d 2001-01-01 +%s) ]]
+}
+
+@test "-o never truncates when the new script is longer or shorter" {
+	srank gen job.yaml -o out.sbatch
+	head -c 100 out.sbatch >short.sbatch
+	cat out.sbatch out.sbatch >long.sbatch
+	run srank gen job.yaml -o short.sbatch
+	[[ $status -eq 1 && $(stat -c %s short.sbatch) == 100 ]]
+	run srank gen job.yaml -o long.sbatch
+	[[ $status -eq 1 ]]
+	cat out.sbatch out.sbatch | cmp - long.sbatch
+}
+
+@test "-o follows a link to the file, and does not replace it" {
+	mkdir target
+	echo old >target/out.sbatch
+	ln -s target/out.sbatch link.sbatch
+	srank gen job.yaml -o link.sbatch --force
+	[[ -L link.sbatch ]]
+	srank gen job.yaml | cmp - target/out.sbatch
+}
+
+@test "-o to what is no file" {
+	srank gen job.yaml -o /dev/null
+	[[ -c /dev/null ]]
+	srank gen job.yaml -o /dev/stdout | cmp - <(srank gen job.yaml)
+	run srank gen job.yaml -o .
+	[[ $status -eq 1 && $output == *"cannot write .: Is a directory"* ]]
+	run srank gen job.yaml -o nothere/out.sbatch
+	[[ $status -eq 1 && $output == *"cannot write nothere/out.sbatch: No such file or directory"* ]]
+}
+
+@test "-o leaves nothing behind when the disk is full" {
+	# A file size limit stands for the disk.
+	run bash -c 'trap "" XFSZ; ulimit -f 1; exec "$1" gen job.yaml -o out.sbatch' - "$SRANK_BIN"
+	[[ $status -eq 1 ]]
+	[[ $output == *"cannot write out.sbatch: File too large"* ]]
+	[[ $(ls -A) == job.yaml ]]
+}
+
+@test "a site profile: named, the user's own, and one that is wrong" {
+	echo 'gpu_dialect: gpus_per_node' >site.yaml
+	srank gen job.yaml --site site.yaml | grep -q '^#SBATCH --gpus-per-node=8$'
+	mkdir "$XDG_CONFIG_HOME/srank"
+	cp site.yaml "$XDG_CONFIG_HOME/srank/site.yaml"
+	srank gen job.yaml | grep -q '^#SBATCH --gpus-per-node=8$'
+	echo 'gpu_dialect: gres' >other.yaml
+	srank gen job.yaml --site other.yaml | grep -q '^#SBATCH --gres=gpu:8$'
+	echo 'gpu_dialekt: gres' >other.yaml
+	run srank gen job.yaml --site other.yaml
+	[[ $status -eq 1 && $output == *other.yaml:1:1:*gpu_dialect* ]]
+}
+
+@test "a site without the plugin gets no script that needs it" {
+	printf 'name: x\nplugin: no\n' >site.yaml
+	run srank gen job.yaml --site site.yaml
+	[[ $status -eq 1 && $output == *site.yaml:2:9:*\[script-no-plugin\]* ]]
+}
+
+@test "a template of the user's, and one that is wrong" {
+	mkdir -p "$XDG_CONFIG_HOME/srank/templates"
+	echo '# mine: {{launcher}}' >"$XDG_CONFIG_HOME/srank/templates/torchrun.mustache"
+	[[ $(srank gen job.yaml | tail -n 1) == "# mine: torchrun" ]]
+	printf 'a\n{{#oops}}\n' >"$XDG_CONFIG_HOME/srank/templates/torchrun.mustache"
+	run srank gen job.yaml -o out.sbatch
+	[[ $status -eq 1 ]]
+	[[ $output == *"torchrun.mustache:2:1: error: unknown variable \`oops\` [script-template]"* ]]
+	[[ ! -e out.sbatch ]]
+}

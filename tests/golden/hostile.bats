@@ -1,0 +1,277 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Values that would break out of a careless script arrive byte for byte, and nothing runs
+# that the user did not write as a command.
+# The odd quoting here is the point: SC1003, SC1111, SC1112, SC2016, SC2088. SC2154: `here` and
+# `examples` are set by the helpers.
+# shellcheck disable=SC1003,SC1111,SC1112,SC2016,SC2088,SC2154
+
+load helpers
+
+setup() {
+	common_setup
+	export RECORD=$BATS_TEST_TMPDIR/record PATH=$here/stubs:$PATH
+	mkdir "$RECORD"
+	words=(
+		'plain' 'two words' ' edge ' $'tab\there' $'line\nend' $'\nfirst' $'last\n'
+		"it's" "'" '"' 'say "x"' "it's \"x\"" '$HOME' '${HOME}' '$(touch pwned)' '`touch pwned`'
+		'; touch pwned' '&& touch pwned' '| touch pwned' '> pwned' '&' '#' 'run#3' '# comment'
+		'back\slash' 'end\' '\' '\\' '\n' '*' '?' '[a]' '{a,b}' '~' '~root' '~/x' 'a=~' '!' '!!'
+		'-x' '--' '--nodes=9' '-' '' ' ' '%s' '%j' 'größe' '日本語' '“quoted”' 'it’s' "it's “x”"
+		$'#SBATCH --nodes=9' $'x\n#SBATCH --nodes=9' $'EOF\n' '{{name}}' '}}' '<<EOF' '()' 'a;b' $'\u00a0'
+	)
+}
+
+# The word as a YAML double-quoted scalar.
+yaml() {
+	local word=$1
+	word=${word//\\/\\\\}
+	word=${word//\"/\\\"}
+	word=${word//$'\n'/\\n}
+	word=${word//$'\t'/\\t}
+	printf '"%s"' "$word"
+}
+
+# yaml_list WORD...
+yaml_list() {
+	local word
+	printf '['
+	for word in "$@"; do
+		yaml "$word"
+		printf ', '
+	done
+	printf ']\n'
+}
+
+# Runs the script of spec.yaml and shows that its step had exactly these last arguments.
+run_and_compare() {
+	srank gen spec.yaml >script
+	clean_script script
+	bash script
+	[[ ! -e pwned && ! -e $HOME/pwned ]]
+	printf '%s\0' "$@" >expected
+	tail -z -n "$#" "$RECORD/argv" | cmp - expected
+}
+
+@test "arguments of a program" {
+	{
+		echo 'launcher: torch'
+		echo 'resources: {nodes: 1, ntasks: 1}'
+		printf 'run: {command: '
+		yaml_list prog "${words[@]}" | tr -d '\n'
+		echo '}'
+	} >spec.yaml
+	run_and_compare prog "${words[@]}"
+	# In front of them only what the script adds itself.
+	printf '%s\0' --kill-on-bad-exit=1 --export=ALL | cmp - <(head -z -n 2 "$RECORD/argv")
+	[[ $(tr -cd '\0' <"$RECORD/argv" | wc -c) -eq $((${#words[@]} + 3)) ]]
+}
+
+@test "arguments of a script under each kind of launcher" {
+	local launcher
+	for launcher in torch torchrun accelerate; do
+		{
+			echo "launcher: $launcher"
+			echo 'resources: {nodes: 2, gpus_per_node: 2}'
+			printf 'run: {script: "my train.py", args: '
+			yaml_list "${words[@]}" | tr -d '\n'
+			echo '}'
+		} >spec.yaml
+		run_and_compare 'my train.py' "${words[@]}"
+	done
+}
+
+@test "names of programs, scripts and interpreters" {
+	local word
+	for word in 'a b' "it's" '$x' '`x`' 'a#b' 'größe' '~x' '*'; do
+		{
+			echo 'launcher: torch'
+			echo 'resources: {nodes: 1, ntasks: 1}'
+			printf 'run: {script: %s, python: %s}\n' "$(yaml "$word.py")" "$(yaml "$word")"
+		} >spec.yaml
+		run_and_compare "$word" "$word.py"
+	done
+}
+
+@test "options of srun" {
+	{
+		echo 'launcher: torch'
+		echo 'resources: {nodes: 1, ntasks: 1}'
+		echo 'run: {command: prog}'
+		printf 'srun: {args: '
+		yaml_list "${words[@]}" | tr -d '\n'
+		echo '}'
+	} >spec.yaml
+	run_and_compare "${words[@]}" prog
+}
+
+@test "variables, exact case and exact bytes" {
+	local i names=()
+	{
+		echo 'launcher: torch'
+		echo 'resources: {nodes: 1, ntasks: 1}'
+		echo 'run: {command: prog}'
+		echo 'env:'
+		for i in "${!words[@]}"; do
+			names+=("Var_$i")
+			printf '  Var_%s: %s\n' "$i" "$(yaml "${words[i]}")"
+		done
+	} >spec.yaml
+	srank gen spec.yaml >script 2>notes
+	clean_script script
+	RECORD_VARIABLES="${names[*]}" bash script
+	[[ ! -e pwned ]]
+	{
+		printf 'SRANK=torch\0'
+		for i in "${!words[@]}"; do
+			printf 'Var_%s=%s\0' "$i" "${words[i]}"
+		done
+	} >expected
+	cmp "$RECORD/variables" expected
+	# What looks like an expansion is told to be none.
+	grep -q '`\$HOME` is taken as it is' notes
+}
+
+@test "a name of a variable that is none is refused" {
+	local name
+	for name in 'A-B' '1A' 'A B' 'A=B' 'A;touch pwned' '' 'A$(x)'; do
+		{
+			echo 'launcher: torch'
+			echo 'resources: {nodes: 1, ntasks: 1}'
+			echo 'run: {command: prog}'
+			printf 'env: {? %s : x}\n' "$(yaml "$name")"
+		} >spec.yaml
+		run srank gen spec.yaml
+		[[ $status -eq 1 ]]
+		[[ $output == *spec.yaml:4:*error* ]]
+	done
+}
+
+@test "the folder of the job" {
+	local word
+	for word in 'a b' "it's" '$HOME' '`x`' 'a#b' 'größe' '~' '-x' '*' '“x”'; do
+		mkdir -p -- "./$word"
+		{
+			echo 'launcher: torch'
+			echo 'resources: {nodes: 1, ntasks: 1}'
+			printf 'run: {command: prog, workdir: %s}\n' "$(yaml "./$word")"
+		} >spec.yaml
+		run_and_compare prog
+		printf '%s\0' "$PWD/$word" | cmp - "$RECORD/folder"
+	done
+}
+
+@test "a folder that looks like an option, and one that CDPATH has elsewhere" {
+	local word
+	mkdir -p -- -P - other/sub sub
+	for word in -P - sub; do
+		{
+			echo 'launcher: torch'
+			echo 'resources: {nodes: 1, ntasks: 1}'
+			printf 'run: {command: prog, workdir: "%s"}\n' "$word"
+		} >spec.yaml
+		CDPATH=$PWD/other run_and_compare prog
+		printf '%s\0' "$PWD/$word" | cmp - "$RECORD/folder"
+	done
+}
+
+@test "values of directives" {
+	local word
+	for word in 'a b' "it's" '"x"' '$HOME' 'a#b' 'größe' 'a\b' '-x' '#' "a'b\"c\\d"; do
+		{
+			echo 'launcher: torch'
+			echo 'resources: {nodes: 1, ntasks: 1}'
+			echo 'run: {command: prog}'
+			printf 'name: %s\n' "$(yaml "$word")"
+		} >spec.yaml
+		srank gen spec.yaml >script
+		clean_script script
+		# Read back as get_argument() of Slurm's src/sbatch/opt.c reads: quotes group, a
+		# backslash takes the next character as it is, an open '#' ends the line.
+		sed -n 's/^#SBATCH --job-name=//p' script >value
+		python3 - value <<-'END' >back
+			import sys
+			text, result, quote, i = open(sys.argv[1]).read().rstrip("\n"), "", "", 0
+			while i < len(text):
+			    c = text[i]
+			    if c == "\\":
+			        i += 1
+			        result += text[i]
+			    elif quote:
+			        quote, result = ("", result) if c == quote else (quote, result + c)
+			    elif c in "'\"":
+			        quote = c
+			    elif c == "#" or c.isspace():
+			        break
+			    else:
+			        result += c
+			    i += 1
+			assert not quote
+			print(result)
+		END
+		[[ $(<back) == "$word" ]]
+	done
+}
+
+@test "a line end never makes a directive" {
+	printf 'launcher: torch\nresources: {nodes: 1, ntasks: 1}\nrun: {command: prog}\n' >$'a\n#SBATCH --nodes=9\nb.yaml'
+	srank gen $'a\n#SBATCH --nodes=9\nb.yaml' -s $'env.A=x\n#SBATCH --nodes=9' >script
+	clean_script script
+	# The value itself may look like one, but only behind the first command, where sbatch
+	# looks for none.
+	sed '/^set /,$d' script >header
+	[[ $(grep -c '^#SBATCH --nodes' header) -eq 1 ]]
+	grep -q '^#SBATCH --nodes=1$' header
+
+	run srank gen $'a\n#SBATCH --nodes=9\nb.yaml' -s $'name=x\n#SBATCH --nodes=9'
+	[[ $status -eq 1 ]]
+}
+
+@test "setup and teardown are run as written" {
+	cat >spec.yaml <<-'END'
+		launcher: torch
+		resources: {nodes: 1, ntasks: 1}
+		run: {command: prog}
+		setup:
+		  - export FROM_SETUP="$HOME/x"
+		  - |
+		    cat >made <<-X
+		    	$FROM_SETUP
+		    X
+		teardown: echo "ended with $status" >ended
+	END
+	srank gen spec.yaml >script
+	RECORD_VARIABLES=FROM_SETUP bash script
+	printf '%s\0' SRANK=torch "FROM_SETUP=$HOME/x" | cmp - "$RECORD/variables"
+	[[ $(<made) == "$HOME/x" ]]
+	[[ $(<ended) == "ended with 0" ]]
+
+	# The exit code of the step is that of the job, and teardown has seen it.
+	SRUN_STATUS=7 run bash script
+	[[ $status -eq 7 ]]
+	[[ $output == *"failed with exit code 7: srun "* ]]
+	[[ $(<ended) == "ended with 7" ]]
+}
+
+@test "a line of setup that fails stops the job before the step" {
+	cat >spec.yaml <<-'END'
+		launcher: torch
+		resources: {nodes: 1, ntasks: 1}
+		run: {command: prog}
+		setup: [cat /nonexistent]
+	END
+	srank gen spec.yaml >script
+	run bash script
+	[[ $status -eq 1 ]]
+	[[ $output == *"failed with exit code 1: cat /nonexistent"* ]]
+	[[ ! -e $RECORD/argv ]]
+}
+
+@test "without the plugin the job stops with one message" {
+	srank gen "$examples/yolox-2x8.yaml" >script
+	SRUN_PLUGIN=0 run bash script
+	[[ $status -eq 1 ]]
+	[[ ${#lines[@]} -eq 1 ]]
+	[[ $output == "srank: srun on "*" does not have the srank plugin"*plugstack.conf ]]
+	[[ ! -e $RECORD/argv ]]
+}
