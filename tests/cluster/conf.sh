@@ -33,7 +33,7 @@ conf_check()
 # Prints MAJOR*100+MINOR of the Slurm in the root folder, e.g. 2205.
 conf_slurm_version()
 {
-	local version
+	local version=''
 	version=$(chroot "${opt[root]:-/}" /usr/sbin/slurmd -V)
 	[[ $version =~ ([0-9]+)\.([0-9]+) ]]
 	printf '%s' $((10#${BASH_REMATCH[1]} * 100 + 10#${BASH_REMATCH[2]}))
@@ -47,7 +47,8 @@ conf_needs_cgroups()
 
 conf_write()
 {
-	local cores=$((opt[cpus] / opt[sockets] / opt[threads])) folder
+	local cores=$((opt[cpus] / opt[sockets] / opt[threads])) folder slurm_version
+	slurm_version=$(conf_slurm_version)
 	for folder in home log hosts local/bin local/lib/slurm local/share local/sbin; do
 		mkdir -p "$state/$folder"
 	done
@@ -194,7 +195,7 @@ conf_range()
 # for no controller as long as no other plugin does.
 conf_cgroup()
 {
-	if ! conf_needs_cgroups && (($(conf_slurm_version) >= 2311)); then
+	if ((slurm_version >= 2311)) && ! conf_needs_cgroups; then
 		printf 'CgroupPlugin=disabled\n'
 		return
 	fi
