@@ -155,9 +155,11 @@ static int read_devices(const struct reader *reader)
 			first = launch_gpu_variables[i];
 		}
 	}
+	/* The text of the first look-up is gone, and a second one may find no memory. */
+	if (first)
+		first = reader->lookup(first, reader->arg);
 	if (!first)
 		return 0;
-	first = reader->lookup(first, reader->arg);
 	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
 		if (strcmp(first, none[i]) == 0)
 			return 0;
