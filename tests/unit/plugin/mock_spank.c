@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* Slurm for the unit tests: the functions that the plugin calls, with Slurm's own habits.
+ */
+#include "tests/unit/plugin/mock_spank.h"
+
+#include <signal.h>
+#include <slurm/slurm.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+struct mock *mock;
+int mock_inside;
+
+static struct {
+	char *name;
+	char *value;
+} variables[MOCK_VARIABLES];
+
+void mock_reset(void)
+{
+	for (size_t i = 0; i < MOCK_VARIABLES; i++) {
+		free(variables[i].name);
+		free(variables[i].value);
+	}
+	memset(variables, 0, sizeof(variables));
+	if (!mock)
+		mock = mmap(NULL, sizeof(*mock), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (mock == MAP_FAILED)
+		abort();
+	*mock = (struct mock){.context = S_CTX_REMOTE, .job_id = 1, .local_tasks = 1};
+}
+
+static int find(const char *name)
+{
+	for (int i = 0; i < MOCK_VARIABLES; i++) {
+		if (variables[i].name && strcmp(variables[i].name, name) == 0)
+			return i;
+	}
+	return -1;
+}
+
+const char *mock_getenv(const char *name)
+{
+	int i = find(name);
+
+	return i < 0 ? NULL : variables[i].value;
+}
+
+void mock_setenv(const char *name, const char *value)
+{
+	int i = find(name);
+
+	mock_inside++;
+	for (int j = 0; i < 0; j++) {
+		if (j == MOCK_VARIABLES)
+			abort();
+		if (!variables[j].name) {
+			variables[j].name = strdup(name);
+			i = j;
+		}
+	}
+	free(variables[i].value);
+	variables[i].value = strdup(value);
+	mock_inside--;
+}
+
+void mock_unsetenv(const char *name)
+{
+	int i = find(name);
+
+	if (i < 0)
+		return;
+	free(variables[i].name);
+	free(variables[i].value);
+	variables[i].name = variables[i].value = NULL;
+}
+
+char *mock_environment(void)
+{
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	for (size_t i = 0; i < MOCK_VARIABLES; i++) {
+		if (variables[i].name)
+			fprintf(out, "%s=%s\n", variables[i].name, variables[i].value);
+	}
+	fclose(out);
+	return text;
+}
+
+static bool fails(void)
+{
+	return ++mock->calls == mock->fail;
+}
+
+spank_context_t spank_context(void)
+{
+	return mock->context;
+}
+
+spank_err_t spank_option_register(spank_t spank, struct spank_option *option)
+{
+	if (fails() || !option || !option->name || !option->usage)
+		return ESPANK_BAD_ARG;
+	mock->option = *option;
+	mock->registered++;
+	return ESPANK_SUCCESS;
+}
+
+static spank_err_t get_task_item(spank_item_t item, va_list arguments)
+{
+	if (!mock->in_task)
+		return ESPANK_NOT_TASK;
+	if (item == S_TASK_ID)
+		*va_arg(arguments, int *) = mock->task;
+	else
+		*va_arg(arguments, pid_t *) =
+			mock->pids[mock->task] ? mock->pids[mock->task] : getpid();
+	return ESPANK_SUCCESS;
+}
+
+spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
+{
+	spank_err_t r = ESPANK_SUCCESS;
+	va_list arguments;
+
+	if (fails())
+		return ESPANK_ERROR;
+	if (mock->context != S_CTX_REMOTE)
+		return ESPANK_NOT_REMOTE;
+	va_start(arguments, item);
+	switch (item) {
+	case S_JOB_ID:
+		*va_arg(arguments, uint32_t *) = mock->job_id;
+		break;
+	case S_JOB_STEPID:
+		*va_arg(arguments, uint32_t *) = mock->step_id;
+		break;
+	case S_JOB_LOCAL_TASK_COUNT:
+		*va_arg(arguments, uint32_t *) = mock->local_tasks;
+		break;
+	case S_TASK_ID:
+	case S_TASK_PID:
+		r = get_task_item(item, arguments);
+		break;
+	default:
+		r = ESPANK_BAD_ARG;
+		break;
+	}
+	va_end(arguments);
+	return r;
+}
+
+/* As Slurm does, it leaves the cut value when the buffer is too small. */
+spank_err_t spank_getenv(spank_t spank, const char *name, char *value, int size)
+{
+	const char *found = mock_getenv(name);
+
+	if (fails())
+		return ESPANK_ERROR;
+	if (mock->context != S_CTX_REMOTE)
+		return ESPANK_NOT_REMOTE;
+	if (size <= 0)
+		return ESPANK_BAD_ARG;
+	if (!found)
+		return ESPANK_ENV_NOEXIST;
+	snprintf(value, size, "%s", found);
+	return strlen(found) >= (size_t)size ? ESPANK_NOSPACE : ESPANK_SUCCESS;
+}
+
+/* As Slurm does, it drops what is too long and calls it a success. */
+spank_err_t spank_setenv(spank_t spank, const char *name, const char *value,
+			 int overwrite)
+{
+	if (fails())
+		return ESPANK_ERROR;
+	if (mock->context != S_CTX_REMOTE)
+		return ESPANK_NOT_REMOTE;
+	if (!name || !value || !overwrite)
+		return ESPANK_BAD_ARG;
+	mock->set++;
+	if (strlen(name) + strlen(value) + 2 < 32 * 4096)
+		mock_setenv(name, value);
+	return ESPANK_SUCCESS;
+}
+
+spank_err_t spank_unsetenv(spank_t spank, const char *name)
+{
+	if (fails())
+		return ESPANK_ERROR;
+	if (mock->context != S_CTX_REMOTE)
+		return ESPANK_NOT_REMOTE;
+	mock->unset++;
+	mock_unsetenv(name);
+	return ESPANK_SUCCESS;
+}
+
+const char *spank_strerror(spank_err_t error)
+{
+	return error == ESPANK_ERROR ? "Generic error" : "Other error";
+}
+
+static void add_log(const char *prefix, const char *format, va_list arguments)
+{
+	size_t used = strlen(mock->log);
+
+	used += snprintf(mock->log + used, sizeof(mock->log) - used, "%s", prefix);
+	used += vsnprintf(mock->log + used, sizeof(mock->log) - used, format, arguments);
+	snprintf(mock->log + used, sizeof(mock->log) - used, "\n");
+}
+
+void slurm_error(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	add_log("error: ", format, arguments);
+	va_end(arguments);
+}
+
+void slurm_spank_log(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	add_log("", format, arguments);
+	va_end(arguments);
+}
+
+void slurm_verbose(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	add_log("verbose: ", format, arguments);
+	va_end(arguments);
+}
+
+static int kill_step(uint32_t job_id, uint32_t step_id, uint16_t signal)
+{
+	mock->killed += signal == SIGKILL;
+	mock->killed_job = job_id;
+	mock->killed_step = step_id;
+	return 0;
+}
+
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
+int slurm_kill_job_step(slurm_step_id_t *step_id, uint16_t signal, uint16_t flags)
+{
+	return kill_step(step_id->job_id, step_id->step_id, signal);
+}
+#elif SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
+int slurm_kill_job_step(uint32_t job_id, uint32_t step_id, uint16_t signal,
+			uint16_t flags)
+{
+	return kill_step(job_id, step_id, signal);
+}
+#else
+int slurm_kill_job_step(uint32_t job_id, uint32_t step_id, uint16_t signal)
+{
+	return kill_step(job_id, step_id, signal);
+}
+#endif

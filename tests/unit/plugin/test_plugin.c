@@ -1,0 +1,791 @@
+/* SPDX-License-Identifier: MIT */
+/* Every callback in every context and kind of step, and what becomes of errors. */
+#include "tests/unit/plugin/mock_spank.h"
+#include "tests/unit/plugin/support.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+/* NAME=VALUE, or NAME when it must not be set. */
+static void assert_variables(const char *const *expected)
+{
+	for (; *expected; expected++) {
+		char name[64];
+		size_t length = strcspn(*expected, "=");
+		const char *value = (*expected)[length] ? *expected + length + 1 : NULL;
+		const char *found;
+
+		snprintf(name, sizeof(name), "%.*s", (int)length, *expected);
+		found = mock_getenv(name);
+		if (!value != !found || (value && strcmp(value, found) != 0))
+			fail_msg("%s: is %s", *expected, found ? found : "not set");
+	}
+}
+
+static void assert_logged(const char *text)
+{
+	if (!strstr(mock->log, text))
+		fail_msg("\"%s\" is not in the log: %s", text, mock->log);
+}
+
+static int count_logged(const char *text)
+{
+	int count = 0;
+
+	for (const char *p = mock->log; (p = strstr(p, text)); p++)
+		count++;
+	return count;
+}
+
+/* slurmd would take an error for its own, and every callback of ours would be one more.
+ */
+static void test_slurmd(void **state)
+{
+	mock_reset();
+	mock->context = S_CTX_SLURMD;
+	assert_int_equal(step_init("default=on nonsense"), 0);
+	assert_int_equal(slurm_spank_init_post_opt(NULL, 0, NULL), 0);
+	step_end();
+	assert_int_equal(mock->calls, 0);
+	assert_string_equal(mock->log, "");
+}
+
+/* Without the option in a context, Slurm refuses --srank there. */
+static void test_registers(void **state)
+{
+	static const spank_context_t contexts[] = {S_CTX_LOCAL, S_CTX_REMOTE,
+						   S_CTX_ALLOCATOR, S_CTX_JOB_SCRIPT};
+
+	for (size_t i = 0; i < COUNT(contexts); i++) {
+		mock_reset();
+		mock->context = contexts[i];
+		assert_int_equal(step_init("nonsense"), 0);
+		assert_int_equal(mock->registered, 1);
+		assert_string_equal(mock->option.name, "srank");
+		assert_int_equal(mock->option.has_arg, 2);
+		assert_string_equal(mock->log, "");
+		step_end();
+	}
+	/* Another plugin has the name: SRANK= still works, so the job goes on. */
+	mock_reset();
+	mock->fail = 1;
+	assert_int_equal(step_init(NULL), 0);
+	assert_logged("verbose: srank: option --srank is not available");
+	step_end();
+}
+
+/* In srun, sbatch and salloc. NULL as argument: --srank alone. */
+static void test_local_option(void **state)
+{
+	static const struct {
+		const char *site, *srank, *argument;
+		int expected;
+		const char *log;
+	} rows[] = {
+		{NULL, NULL, NULL, 0, ""},
+		{NULL, NULL, "", 0, ""},
+		{NULL, NULL, "(null)", 0, ""},
+		{NULL, NULL, "torchrun,gpus=none,verbose", 0, ""},
+		{NULL, NULL, "off", 0, ""},
+		{NULL, NULL, "torchrn", -1,
+		 "torchrn: no such key or launcher; did you mean torchrun?"},
+		{NULL, NULL, "torchrn", -1, "error: srank: --srank: "},
+		{NULL, NULL, "gpu=none", -1, "did you mean gpus?"},
+		{NULL, NULL, "gpus=ordr", -1, "order"},
+		{NULL, NULL, "%s%n,%", -1, "%s%n"},
+		/* Whoever asks is told what is wrong elsewhere, whoever does not is not.
+		 */
+		{"prot=1", NULL, "torch", -1, "error: srank: plugstack.conf: prot: "},
+		{"prot=1", NULL, "off", 0, ""},
+		{NULL, "torchrn", "torch", -1, "error: srank: SRANK: torchrn"},
+		{NULL, "torchrn", "off", 0, ""},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		static const spank_context_t contexts[] = {S_CTX_LOCAL, S_CTX_ALLOCATOR};
+
+		for (size_t j = 0; j < COUNT(contexts); j++) {
+			int r;
+
+			mock_reset();
+			mock->context = contexts[j];
+			if (rows[i].srank)
+				setenv("SRANK", rows[i].srank, 1);
+			step_init(rows[i].site);
+			r = mock->option.cb(mock->option.val, rows[i].argument, 0);
+			if (r != rows[i].expected)
+				fail_msg("row %zu: %d, %s", i, r, mock->log);
+			assert_logged(rows[i].log);
+			if (!*rows[i].log)
+				assert_string_equal(mock->log, "");
+			/* The command line comes after the environment, and counts. */
+			if (!rows[i].site && !rows[i].srank)
+				assert_int_equal(mock->option.cb(0, "torch", 0), 0);
+			unsetenv("SRANK");
+			step_end();
+		}
+	}
+}
+
+static void test_local_srank(void **state)
+{
+	static const spank_context_t contexts[] = {S_CTX_LOCAL, S_CTX_ALLOCATOR};
+
+	for (size_t j = 0; j < COUNT(contexts); j++) {
+		mock_reset();
+		mock->context = contexts[j];
+		assert_int_equal(step_init(NULL), 0);
+		assert_int_equal(slurm_spank_init_post_opt(NULL, 0, NULL), 0);
+		setenv("SRANK", "torch,verbose", 1);
+		assert_int_equal(slurm_spank_init_post_opt(NULL, 0, NULL), 0);
+		assert_string_equal(mock->log, "");
+		setenv("SRANK", "verbos", 1);
+		assert_int_equal(slurm_spank_init_post_opt(NULL, 0, NULL), -1);
+		assert_logged(
+			"error: srank: SRANK: verbos: no such key or launcher; did you "
+			"mean verbose?");
+		unsetenv("SRANK");
+		step_end();
+	}
+}
+
+static void test_help(void **state)
+{
+	char text[8192] = "";
+	int out = dup(STDOUT_FILENO), ends[2], r;
+	ssize_t length;
+
+	mock_reset();
+	mock->context = S_CTX_LOCAL;
+	step_init(NULL);
+	assert_int_equal(pipe(ends), 0);
+	fflush(stdout);
+	dup2(ends[1], STDOUT_FILENO);
+	r = mock->option.cb(mock->option.val, "help", 0);
+	dup2(out, STDOUT_FILENO);
+	close(ends[1]);
+	length = read(ends[0], text, sizeof(text) - 1);
+	close(ends[0]);
+	close(out);
+	assert_int_equal(r, -1);
+	assert_string_equal(mock->log, "");
+	assert_true(length > 0);
+	assert_non_null(strstr(text, "gpus=order|mask|first|map:LIST|none"));
+	assert_non_null(strstr(text, "torchrun"));
+	step_end();
+}
+
+/* built-in < plugstack.conf < SRANK < --srank */
+static void test_precedence(void **state)
+{
+	static const struct {
+		struct asked asked;
+		const char *port; /* NULL: nothing is done */
+	} rows[] = {
+		{{NULL, NULL, NULL}, NULL},
+		{{NULL, NULL, ""}, "41001"},
+		{{NULL, NULL, "(null)"}, "41001"},
+		{{NULL, "on", NULL}, "41001"},
+		{{NULL, "", NULL}, NULL},
+		{{"default=on", NULL, NULL}, "41001"},
+		{{"default=off", NULL, NULL}, NULL},
+		{{"default=on", "off", NULL}, NULL},
+		{{"default=on", NULL, "off"}, NULL},
+		{{"default=on", "off", "on"}, "41001"},
+		{{NULL, "torch", "off"}, NULL},
+		{{NULL, "off", "torch"}, "41001"},
+		{{"port=20001", NULL, NULL}, NULL},
+		{{"port=20001", "", NULL}, NULL},
+		{{"port=20001", "on", NULL}, "20001"},
+		{{"port=20001", "port=20002", NULL}, "20002"},
+		{{"port=20001", "port=20002", ""}, "20002"},
+		{{"port=20001", "port=20002", "port=20003"}, "20003"},
+		{{"port=20001", NULL, "port=20003"}, "20003"},
+		{{"port=20001 default=on", NULL, NULL}, "20001"},
+		{{NULL, "help", NULL}, NULL},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const char *port;
+
+		step_reset();
+		step_begin(&rows[i].asked);
+		step_task();
+		port = mock_getenv("MASTER_PORT");
+		if (!port != !rows[i].port || (port && strcmp(port, rows[i].port) != 0))
+			fail_msg("row %zu: MASTER_PORT is %s", i,
+				 port ? port : "not set");
+		step_end();
+	}
+}
+
+static void test_worker(void **state)
+{
+	step_reset();
+	step_begin(&(struct asked){.option = "torch"});
+	step_task();
+	assert_variables((const char *[]){
+		"RANK=3", "WORLD_SIZE=4", "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2",
+		"NODE_RANK=1", "GROUP_RANK=1", "NNODES=2", "MASTER_ADDR=n1",
+		"MASTER_PORT=41001", "SRANK_MASTER_ADDR=n1", "SRANK_MASTER_PORT=41001",
+		"SRANK_LAUNCHER=torch", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
+		"PATH=/usr/bin", "SRANK_VERSION=" SRANK_VERSION, NULL});
+	assert_string_equal(mock->log, "");
+	assert_int_equal(mock->killed, 0);
+	step_end();
+}
+
+static void test_node(void **state)
+{
+	step_reset();
+	mock_setenv("SLURM_STEP_TASKS_PER_NODE", "1(x2)");
+	mock_setenv("SLURM_STEP_NUM_TASKS", "2");
+	mock_setenv("SLURM_PROCID", "1");
+	mock_setenv("SLURM_LOCALID", "0");
+	mock_setenv("RANK", "7");
+	mock_setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3");
+	mock->local_tasks = 1;
+	step_begin(&(struct asked){.srank = "torchrun"});
+	step_task();
+	assert_variables((const char *[]){
+		"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "NODE_RANK=1",
+		"NNODES=2", "MASTER_ADDR=n1", "PET_NNODES=2", "PET_NODE_RANK=1",
+		"PET_NPROC_PER_NODE=4", "PET_MASTER_ADDR=n1", "PET_MASTER_PORT=41001",
+		"PET_RDZV_BACKEND=static", "CUDA_VISIBLE_DEVICES=0,1,2,3",
+		"CUDA_DEVICE_ORDER=PCI_BUS_ID", NULL});
+	step_end();
+}
+
+static void test_user_values(void **state)
+{
+	step_reset();
+	mock_setenv("MASTER_ADDR", "login.example.org");
+	mock_setenv("MASTER_PORT", "29500");
+	mock_setenv("OMP_NUM_THREADS", "3");
+	step_begin(&(struct asked){.option = ""});
+	step_task();
+	assert_variables((const char *[]){
+		"MASTER_ADDR=login.example.org", "MASTER_PORT=29500", "OMP_NUM_THREADS=3",
+		"SRANK_MASTER_ADDR", "SRANK_MASTER_PORT", NULL});
+	step_end();
+}
+
+/* The lists do not fit into the first buffer, nor into the second. */
+static void test_long_variables(void **state)
+{
+	enum { NODES = 2500 };
+	static char list[NODES * 6 + 1];
+	size_t used = 0;
+
+	for (int i = 0; i < NODES; i++)
+		used += snprintf(list + used, sizeof(list) - used, "%sx%04d",
+				 i ? "," : "", 9999 - i);
+	step_reset();
+	mock_setenv("SLURM_STEP_NODELIST", list);
+	mock_setenv("SLURM_STEP_TASKS_PER_NODE", "2(x2500)");
+	mock_setenv("SLURM_STEP_NUM_NODES", "2500");
+	mock_setenv("SLURM_STEP_NUM_TASKS", "5000");
+	mock_setenv("SLURM_NODEID", "2499");
+	mock_setenv("SLURM_PROCID", "4999");
+	step_begin(&(struct asked){.option = "torch"});
+	step_task();
+	assert_variables((const char *[]){"MASTER_ADDR=x9999", "RANK=4999",
+					  "NODE_RANK=2499", "WORLD_SIZE=5000", NULL});
+	step_end();
+}
+
+/* Each kind of step without and with being asked. */
+static void test_untouched(void **state)
+{
+	static const struct {
+		uint32_t step_id;
+		bool batch;
+		struct asked asked;
+	} rows[] = {
+		{0, false, {NULL, NULL, NULL}},
+		{0, false, {"gpus=none verbose port=20001", NULL, NULL}},
+		{0, false, {"prot=20001", NULL, NULL}},
+		{0, false, {"default=on", NULL, "off"}},
+		{0, false, {NULL, "off", NULL}},
+		{0, false, {NULL, "torchrn", "off"}},
+		{0xfffffffb, true, {NULL, NULL, NULL}},
+		{0xfffffffb, true, {"default=on", "off", NULL}},
+		{0xfffffffc, false, {"default=on", "torch", "torch"}},
+		{0xfffffffa, false, {"default=on", "torch", "torch"}},
+		{0xfffffffa, false, {NULL, "torchrn", NULL}},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		char *before, *after;
+
+		step_reset();
+		if (rows[i].batch)
+			step_batch();
+		mock->step_id = rows[i].step_id;
+		mock_setenv("MASTER_PORT", "1");
+		mock_setenv("RANK", "17");
+		mock_setenv("CUDA_VISIBLE_DEVICES", "0,1");
+		if (rows[i].asked.srank)
+			mock_setenv("SRANK", rows[i].asked.srank);
+		before = mock_environment();
+		step_begin(&rows[i].asked);
+		step_task();
+		assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+		step_end();
+		after = mock_environment();
+		if (strcmp(before, after) != 0)
+			fail_msg("row %zu: %s became %s", i, before, after);
+		assert_int_equal(mock->set + mock->unset + mock->killed, 0);
+		assert_string_equal(mock->log, "");
+		free(before);
+		free(after);
+	}
+}
+
+/* Nobody asked: one look at SRANK is all that it costs. */
+static void test_costs_nothing(void **state)
+{
+	step_reset();
+	assert_int_equal(step_init(NULL), 0);
+	mock->calls = 0;
+	assert_int_equal(slurm_spank_init_post_opt(NULL, 0, NULL), 0);
+	assert_int_equal(mock->calls, 1);
+	mock->calls = 0;
+	assert_int_equal(slurm_spank_user_init(NULL, 0, NULL), 0);
+	assert_int_equal(slurm_spank_task_post_fork(NULL, 0, NULL), 0);
+	step_task();
+	assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+	step_end();
+	assert_int_equal(mock->calls, 0);
+}
+
+static void test_batch(void **state)
+{
+	step_reset();
+	step_batch();
+	mock_setenv("CUDA_VISIBLE_DEVICES", "0,1");
+	step_begin(&(struct asked){.option = "torch"});
+	step_task();
+	assert_variables(
+		(const char *[]){"MASTER_ADDR=n1", "SRANK_MASTER_ADDR=n1",
+				 "SRANK_VERSION=" SRANK_VERSION, "RANK", "WORLD_SIZE",
+				 "LOCAL_RANK", "NODE_RANK", "NNODES", "CUDA_DEVICE_ORDER",
+				 "OMP_NUM_THREADS", "CUDA_VISIBLE_DEVICES=0,1", NULL});
+	assert_non_null(mock_getenv("MASTER_PORT"));
+	assert_string_equal(mock_getenv("MASTER_PORT"), mock_getenv("SRANK_MASTER_PORT"));
+	assert_int_equal(mock->set, 5);
+	assert_string_equal(mock->log, "");
+	step_end();
+}
+
+/* The batch step's errors must not end the job: a node could be drained for it. */
+static void test_batch_errors(void **state)
+{
+	static const struct {
+		struct asked asked;
+		const char *variable, *value; /* is changed to this, NULL: unset */
+		const char *log;
+	} rows[] = {
+		{{NULL, NULL, "torchrn"}, NULL, NULL, "error: srank: --srank: torchrn: "},
+		{{NULL, "torchrn", NULL}, NULL, NULL, "error: srank: SRANK: torchrn: "},
+		{{"default=on prot=1", NULL, NULL}, NULL, NULL, "plugstack.conf: prot: "},
+		{{NULL, NULL, ""}, "SLURM_JOB_NODELIST", NULL, "SLURM_JOB_NODELIST"},
+		{{NULL, NULL, ""}, "SLURM_JOB_NODELIST", "n[", "SLURM_JOB_NODELIST"},
+		{{NULL, NULL, ""}, "SLURM_JOB_ID", "x", "SLURM_JOB_ID"},
+		{{NULL, NULL, ""}, "MASTER_PORT", "69420", "MASTER_PORT=69420"},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		char *before, *after;
+
+		step_reset();
+		step_batch();
+		if (rows[i].value)
+			mock_setenv(rows[i].variable, rows[i].value);
+		else if (rows[i].variable)
+			mock_unsetenv(rows[i].variable);
+		if (rows[i].asked.srank)
+			mock_setenv("SRANK", rows[i].asked.srank);
+		before = mock_environment();
+		step_begin(&rows[i].asked);
+		step_task();
+		after = mock_environment();
+		assert_string_equal(before, after);
+		assert_logged(rows[i].log);
+		assert_logged("(the script runs without MASTER_ADDR and MASTER_PORT)");
+		free(before);
+		free(after);
+		step_end();
+	}
+}
+
+/* Early callbacks succeed, whatever is wrong; the task ends, and says why once a node. */
+static void test_task_errors(void **state)
+{
+	static const struct {
+		struct asked asked;
+		const char *variable, *value;
+		const char *log;
+	} rows[] = {
+		{{NULL, NULL, "torchrn"}, NULL, NULL, "error: srank: --srank: torchrn: "},
+		{{NULL, "torchrn", NULL}, NULL, NULL, "error: srank: SRANK: torchrn: "},
+		{{"prot=1", NULL, "torch"}, NULL, NULL, "plugstack.conf: prot: "},
+		{{NULL, NULL, ""}, "SLURM_PROCID", NULL, "SLURM_PROCID is not set"},
+		{{NULL, NULL, ""}, "SLURM_PROCID", "4", "SLURM_PROCID=4"},
+		{{NULL, NULL, ""},
+		 "SLURM_STEP_NODELIST",
+		 "n[1-3]",
+		 "SLURM_STEP_NODELIST"},
+		{{NULL, NULL, ""}, "SLURM_DISTRIBUTION", "arbitrary", "set MASTER_ADDR"},
+		{{NULL, NULL, ""}, "MASTER_PORT", "0", "MASTER_PORT=0"},
+		{{NULL, NULL, "torchrun"}, NULL, NULL, "--ntasks-per-node=1"},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		step_reset();
+		if (rows[i].value)
+			mock_setenv(rows[i].variable, rows[i].value);
+		else if (rows[i].variable)
+			mock_unsetenv(rows[i].variable);
+		step_begin(&rows[i].asked);
+		assert_string_equal(mock->log, "");
+		assert_int_equal(step_task_status(), 1);
+		assert_int_equal(step_task_status(), 1);
+		assert_logged(rows[i].log);
+		assert_int_equal(count_logged("error: "), 1);
+		/* The other nodes find the same. */
+		assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+		assert_int_equal(mock->killed, 0);
+		step_end();
+	}
+}
+
+/* A task that no step has prepared: never seen, and not to be followed by a crash. */
+static void test_no_user_init(void **state)
+{
+	step_reset();
+	step_init("default=on");
+	assert_int_equal(slurm_spank_init_post_opt(NULL, 0, NULL), 0);
+	assert_int_equal(slurm_spank_task_post_fork(NULL, 0, NULL), 0);
+	assert_int_equal(step_task_status(), 1);
+	assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+	assert_logged("error: srank: ");
+	step_end();
+}
+
+static void test_submitit(void **state)
+{
+	step_reset();
+	mock_setenv("SUBMITIT_EXECUTOR", "slurm");
+	mock_setenv("CUDA_VISIBLE_DEVICES", "0,1");
+	step_begin(&(struct asked){.option = "torch,verbose"});
+	step_task();
+	assert_int_equal(mock->set + mock->unset, 0);
+	step_end();
+}
+
+/* A socket that listens on a port of the kernel's choice. */
+static int listen_somewhere(int *port)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET};
+	socklen_t length = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	assert_true(fd >= 0);
+	assert_int_equal(bind(fd, (struct sockaddr *)&address, length), 0);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+	*port = ntohs(address.sin_port);
+	return fd;
+}
+
+/* PORT 0: none is asked for. */
+static void begin_rank_0(const char *list, int port)
+{
+	char option[64];
+
+	step_reset();
+	mock_setenv("SLURM_NODEID", "0");
+	mock_setenv("SLURM_PROCID", "0");
+	mock_setenv("SLURM_LOCALID", "0");
+	mock_setenv("SLURMD_NODENAME", "n1");
+	snprintf(option, sizeof(option), "%s", list);
+	if (port)
+		snprintf(option, sizeof(option), "%s,port=%d", list, port);
+	step_begin(&(struct asked){.option = option});
+}
+
+static void test_busy_port(void **state)
+{
+	int port, fd = listen_somewhere(&port);
+	char text[64];
+
+	/* The task ends, and the step with it, once. */
+	begin_rank_0("torch", port);
+	assert_int_equal(step_task_status(), 1);
+	snprintf(text, sizeof(text), "error: srank: port %d (port=) is taken on n1",
+		 port);
+	assert_logged(text);
+	assert_logged("set MASTER_PORT");
+	assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+	assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+	assert_int_equal(mock->killed, 1);
+	assert_int_equal(mock->killed_job, 4711);
+	assert_int_equal(mock->killed_step, 2);
+	step_end();
+
+	/* A port of the user's choice is tested, too. */
+	begin_rank_0("torch", 0);
+	snprintf(text, sizeof(text), "%d", port);
+	mock_setenv("MASTER_PORT", text);
+	assert_int_equal(step_task_status(), 1);
+	assert_logged("(as set) is taken on n1");
+	step_end();
+
+	begin_rank_0("torch,busy=warn", port);
+	step_task();
+	assert_logged("srank: warning: port ");
+	assert_string_equal(mock_getenv("RANK"), "0");
+	assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+	assert_int_equal(mock->killed, 0);
+	step_end();
+
+	/* MPI's ranks meet elsewhere. */
+	begin_rank_0("mpi", port);
+	step_task();
+	assert_string_equal(mock->log, "");
+	step_end();
+
+	close(fd);
+	begin_rank_0("torch", port);
+	step_task();
+	assert_string_equal(mock->log, "");
+	step_end();
+}
+
+static void test_verbose(void **state)
+{
+	begin_rank_0("torch,verbose", 0);
+	step_task();
+	assert_int_equal(count_logged("srank: "), count_logged("\n"));
+	assert_logged("srank: MASTER_ADDR  n1\n");
+	assert_logged("srank: 1          n2    2      2-3\n");
+	step_end();
+
+	/* Not at the other ranks. */
+	step_reset();
+	step_begin(&(struct asked){.option = "torch,verbose"});
+	step_task();
+	assert_string_equal(mock->log, "");
+	step_end();
+}
+
+/* A step after a step in the same process: nothing is left of the first. */
+static void test_forgets(void **state)
+{
+	step_reset();
+	step_begin(&(struct asked){.site = "port=20001", .option = "torch"});
+	step_end();
+	step_reset();
+	step_begin(&(struct asked){.srank = "on"});
+	step_task();
+	assert_variables(
+		(const char *[]){"MASTER_PORT=41001", "SRANK_LAUNCHER=auto", NULL});
+	step_end();
+	step_reset();
+	step_begin(&(struct asked){0});
+	step_task();
+	assert_int_equal(mock->set, 0);
+	step_end();
+}
+
+static void write_file(const char *root, const char *path, const char *text)
+{
+	char name[512];
+	FILE *file;
+
+	snprintf(name, sizeof(name), "%s/%s", root, path);
+	for (char *slash = name + strlen(root) + 1; (slash = strchr(slash, '/'));
+	     slash++) {
+		*slash = '\0';
+		mkdir(name, 0755);
+		*slash = '/';
+	}
+	file = fopen(name, "w");
+	assert_non_null(file);
+	fputs(text, file);
+	fclose(file);
+}
+
+/* A machine with two GPUs, the first of them near CPU 1 and the second near CPU 0. */
+static void make_machine(const char *root)
+{
+	static const char *const files[][2] = {
+		{"proc/driver/nvidia/gpus/0000:01:00.0/information",
+		 "Model: \t\t Any\nBus Location: \t 0000:01:00.0\nDevice Minor: \t 0\n"},
+		{"proc/driver/nvidia/gpus/0000:02:00.0/information",
+		 "Model: \t\t Any\nBus Location: \t 0000:02:00.0\nDevice Minor: \t 1\n"},
+		{"sys/bus/pci/devices/0000:01:00.0/local_cpulist", "1\n"},
+		{"sys/bus/pci/devices/0000:01:00.0/numa_node", "1\n"},
+		{"sys/bus/pci/devices/0000:02:00.0/local_cpulist", "0\n"},
+		{"sys/bus/pci/devices/0000:02:00.0/numa_node", "0\n"},
+		{"sys/devices/system/node/node0/cpulist", "0\n"},
+		{"sys/devices/system/node/node1/cpulist", "1\n"},
+		{"sys/devices/system/cpu/cpu0/topology/physical_package_id", "0\n"},
+		{"sys/devices/system/cpu/cpu1/topology/physical_package_id", "1\n"},
+	};
+
+	for (size_t i = 0; i < COUNT(files); i++)
+		write_file(root, files[i][0], files[i][1]);
+}
+
+/* A stopped process on one CPU; -1 when this machine does not let it run there. */
+static pid_t start_on(int cpu)
+{
+	pid_t pid = fork();
+	cpu_set_t cpus;
+	int status;
+
+	if (pid == 0) {
+		CPU_ZERO(&cpus);
+		CPU_SET(cpu, &cpus);
+		if (sched_setaffinity(0, sizeof(cpus), &cpus) < 0)
+			_exit(1);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	return WIFSTOPPED(status) ? pid : -1;
+}
+
+static void end_process(pid_t pid)
+{
+	if (pid <= 0)
+		return;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Tasks 0 and 1 on CPUs 0 and 1; the order of the GPUs follows from the masks. */
+static void test_gpus(void **state)
+{
+	static const struct {
+		const char *option;
+		const char *local_rank;
+		const char *task_gpus; /* Slurm's for the task, when not the step's 0,1 */
+		const char *variables[4];
+	} rows[] = {
+		{"torch", "0", "0,1", {"CUDA_VISIBLE_DEVICES=1,0", "LOCAL_RANK=0"}},
+		{"torch", "1", "0,1", {"CUDA_VISIBLE_DEVICES=1,0", "LOCAL_RANK=1"}},
+		{"torch", "1", "0,1", {"CUDA_DEVICE_ORDER=PCI_BUS_ID"}},
+		{"torch,gpus=mask",
+		 "0",
+		 "0,1",
+		 {"CUDA_VISIBLE_DEVICES=1", "LOCAL_RANK=0"}},
+		{"torch,gpus=mask",
+		 "1",
+		 "0,1",
+		 {"CUDA_VISIBLE_DEVICES=0", "LOCAL_RANK=1"}},
+		{"torch,gpus=first", "1", "0,1", {"CUDA_VISIBLE_DEVICES=0,1"}},
+		{"torch,gpus=none",
+		 "1",
+		 "0,1",
+		 {"CUDA_VISIBLE_DEVICES=0,1", "CUDA_DEVICE_ORDER"}},
+		/* Slurm has bound the task to one GPU: its choice stays. */
+		{"torch", "1", "1", {"CUDA_VISIBLE_DEVICES=1"}},
+		/* Slurm has unset the variable, as 22.05 does for --gpu-bind=none. */
+		{"torch", "1", NULL, {"CUDA_VISIBLE_DEVICES=1,0"}},
+	};
+	char root[] = "/tmp/test_plugin.XXXXXX", site[64], command[64];
+	pid_t pids[2] = {start_on(0), start_on(1)};
+
+	if (pids[0] < 0 || pids[1] < 0) {
+		end_process(pids[0]);
+		end_process(pids[1]);
+		print_message("# skipped: CPUs 0 and 1 are not both to be had here\n");
+		skip();
+	}
+	assert_non_null(mkdtemp(root));
+	make_machine(root);
+	snprintf(site, sizeof(site), "sysroot=%s", root);
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		step_reset();
+		memcpy(mock->pids, pids, sizeof(pids));
+		mock_setenv("CUDA_VISIBLE_DEVICES", "0,1");
+		mock_setenv("SLURM_STEP_GPUS", "0,1");
+		step_begin(&(struct asked){.site = site, .option = rows[i].option});
+		mock_setenv("SLURM_PROCID", rows[i].local_rank[0] == '0' ? "2" : "3");
+		mock_setenv("SLURM_LOCALID", rows[i].local_rank);
+		if (rows[i].task_gpus)
+			mock_setenv("CUDA_VISIBLE_DEVICES", rows[i].task_gpus);
+		else
+			mock_unsetenv("CUDA_VISIBLE_DEVICES");
+		step_task();
+		print_message("# %s, local rank %s\n", rows[i].option,
+			      rows[i].local_rank);
+		assert_variables(rows[i].variables);
+		step_end();
+	}
+
+	/* A GPU that this node does not have ends the step: the others may well start. */
+	step_reset();
+	mock_setenv("CUDA_VISIBLE_DEVICES", "0,1");
+	step_begin(&(struct asked){.option = "torch,gpus=map:5"});
+	assert_int_equal(step_task_status(), 1);
+	assert_logged("gpus=map:5");
+	assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+	assert_int_equal(mock->killed, 1);
+	step_end();
+
+	end_process(pids[0]);
+	end_process(pids[1]);
+	snprintf(command, sizeof(command), "rm -rf %s", root);
+	assert_int_equal(system(command), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_slurmd),
+		cmocka_unit_test(test_registers),
+		cmocka_unit_test(test_local_option),
+		cmocka_unit_test(test_local_srank),
+		cmocka_unit_test(test_help),
+		cmocka_unit_test(test_precedence),
+		cmocka_unit_test(test_worker),
+		cmocka_unit_test(test_node),
+		cmocka_unit_test(test_user_values),
+		cmocka_unit_test(test_long_variables),
+		cmocka_unit_test(test_untouched),
+		cmocka_unit_test(test_costs_nothing),
+		cmocka_unit_test(test_batch),
+		cmocka_unit_test(test_batch_errors),
+		cmocka_unit_test(test_task_errors),
+		cmocka_unit_test(test_no_user_init),
+		cmocka_unit_test(test_submitit),
+		cmocka_unit_test(test_busy_port),
+		cmocka_unit_test(test_verbose),
+		cmocka_unit_test(test_forgets),
+		cmocka_unit_test(test_gpus),
+	};
+
+	/* The test's own environment is srun's in local context. */
+	unsetenv("SRANK");
+	return cmocka_run_group_tests_name("plugin", tests, NULL, NULL);
+}
