@@ -232,12 +232,15 @@ static char *script_path(const struct cli_job *job, const char *folder,
 		     (uint32_t)(digest ^ (digest >> 32))) < 0)
 		return NULL;
 	base = path + (folder ? strlen(folder) + 1 : 0);
-	/* A job may be called "a/b", or "-x", which sbatch would take for an option. */
-	if (*base == '-')
-		*base = '_';
-	for (; *base; base++) {
-		if (*base == '/')
-			*base = '_';
+	/* A job may be called "a/b", "my run", or "-x", which sbatch would take for an
+	 * option. */
+	for (char *c = base; *c; c++) {
+		bool plain = (unsigned char)*c >= 0x80 || (*c >= 'a' && *c <= 'z') ||
+			     (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
+			     strchr("_.", *c) || (*c == '-' && c > base);
+
+		if (!plain)
+			*c = '_';
 	}
 	return path;
 }
@@ -279,7 +282,7 @@ static enum cli_exit run_sbatch(const struct cli_command *command, const char *p
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		code = CLI_FINE;
 	else if (WIFEXITED(status))
-		cli_fail(command, "sbatch failed with exit code %d on %s",
+		cli_fail(command, "sbatch ended with exit code %d; the script is %s",
 			 WEXITSTATUS(status), path);
 	else
 		cli_fail(command, "sbatch was ended by signal %d", WTERMSIG(status));

@@ -48,8 +48,8 @@ setup() {
 	rm job-*.sbatch
 	srank submit - -s name=null <job.yaml
 	[[ -f $(echo job-*.sbatch) ]]
-	srank submit job.yaml -s name=-a/b
-	printf '%s\0' --parsable "$(echo _a_b-*.sbatch)" | cmp - "$RECORD/argv"
+	srank submit job.yaml -s "name=-a/b c#'1'.größe-x"
+	printf '%s\0' --parsable "$(echo _a_b_c__1_.größe-x-*.sbatch)" | cmp - "$RECORD/argv"
 }
 
 @test "arguments behind -- go to sbatch as they are" {
@@ -75,7 +75,7 @@ setup() {
 		run srank submit job.yaml
 	[[ $status -eq 1 ]]
 	[[ ${lines[0]} == "sbatch: error: Batch job submission failed: Invalid account or account/partition combination specified" ]]
-	[[ ${lines[1]} == "srank submit: sbatch failed with exit code 1 on mmdet_train-"*.sbatch ]]
+	[[ ${lines[1]} == "srank submit: sbatch ended with exit code 1; the script is mmdet_train-"*.sbatch ]]
 }
 
 @test "no sbatch" {
