@@ -264,6 +264,23 @@ static int check_less(const struct reader *reader, const char *name, uint32_t va
 		value, whole, size);
 }
 
+/*
+ * srun sorts the components of a heterogeneous step by name, and then the counts are not
+ * in the order of the node ids. SLURM_GTIDS names the tasks that run beside this one.
+ */
+static void count_local(const struct reader *reader)
+{
+	struct launch_facts *facts = reader->facts;
+	const char *ids = facts->het ? look_up(reader, "SLURM_GTIDS") : NULL;
+
+	launch_counts_nth(facts->tasks_per_node, facts->node_rank, &facts->local_size);
+	if (!ids)
+		return;
+	facts->local_size = 1;
+	for (; *ids; ids++)
+		facts->local_size += *ids == ',';
+}
+
 static int check(const struct reader *reader)
 {
 	struct launch_facts *facts = reader->facts;
@@ -303,7 +320,7 @@ static int check(const struct reader *reader)
 		       facts->ntasks);
 	if (r)
 		return r;
-	launch_counts_nth(facts->tasks_per_node, facts->node_rank, &facts->local_size);
+	count_local(reader);
 	return check_less(reader, "SLURM_LOCALID", facts->local_rank,
 			  "the number of tasks on the node", facts->local_size);
 }

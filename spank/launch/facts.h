@@ -80,8 +80,8 @@ typedef const char *(*launch_lookup)(const char *name, void *arg);
  * (SRANK_MASTER_ADDR, SRANK_MASTER_PORT, SRANK_OMP_NUM_THREADS) that a step of ours around
  * this one left.
  *
- * local_size comes from tasks_per_node at node_rank, and may be overwritten by a source that
- * knows better. -EINVAL with ERR set when a variable is missing or malformed, or two of them
+ * local_size comes from tasks_per_node at node_rank, or in a heterogeneous step from
+ * SLURM_GTIDS, and may be overwritten by a source that knows better. -EINVAL with ERR set when a variable is missing or malformed, or two of them
  * contradict each other; -ENOMEM.
  * FACTS is always in a state that launch_facts_clear() takes.
  */

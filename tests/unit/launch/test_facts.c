@@ -222,14 +222,24 @@ static void test_local_size(void **state)
 	static const struct {
 		const char *node, *local;
 		uint32_t size;
+		const char *ids, *het;
 	} rows[] = {
 		{"SLURM_NODEID=0", "SLURM_LOCALID=0", 5},
 		{"SLURM_NODEID=1", "SLURM_LOCALID=4", 5},
 		{"SLURM_NODEID=2", "SLURM_LOCALID=1", 2},
+		/* `srun -w n3 -n2 : -w n[1-2] -n10`: node 0 is n3, and the counts are
+		   5(x2),2. */
+		{"SLURM_NODEID=0", "SLURM_LOCALID=1", 2, "SLURM_GTIDS=0,1",
+		 "SLURM_HET_SIZE=2"},
+		{"SLURM_NODEID=2", "SLURM_LOCALID=4", 5, "SLURM_GTIDS=7,8,9,10,11",
+		 "SLURM_HET_SIZE=2"},
+		{"SLURM_NODEID=1", "SLURM_LOCALID=0", 1, "SLURM_GTIDS=2",
+		 "SLURM_HET_SIZE=2"},
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		const char *const more[] = {rows[i].node, rows[i].local, NULL};
+		const char *const more[] = {rows[i].node, rows[i].local, rows[i].ids,
+					    rows[i].het, NULL};
 		struct launch_error err = {0};
 		struct launch_facts facts;
 
