@@ -52,6 +52,8 @@ conf_write()
 	for folder in home log hosts local/bin local/lib/slurm local/share local/sbin; do
 		mkdir -p "$state/$folder"
 	done
+	# The name that programs have in a virtual or conda environment; Debian has only python3.
+	ln -s /usr/bin/python3 "$state/local/bin/python"
 	install -d --mode=0700 --owner=$RESEARCHER_ID --group=$RESEARCHER_ID \
 		"$state/home/researcher"
 	# Whole: a fresh /etc of our own is how nothing of the machine's is touched, and how Slurm's
@@ -64,7 +66,19 @@ conf_write()
 	conf_gres >"$state/etc/slurm/gres.conf"
 	conf_cgroup >"$state/etc/slurm/cgroup.conf"
 	conf_plugstack "${plugstack[@]}"
+	conf_torch
 	conf_host >"$state/host.conf"
+}
+
+# Debian 12's torch 1.13 looks for the value 0 by iterating over a Flag, and Python 3.11 no
+# longer gives the member of value 0 there ("What's New In Python 3.11", enum): its torchrun
+# fails before it starts a worker. The hosts see that file with the member put back.
+conf_torch()
+{
+	local file=/usr/lib/python3/dist-packages/torch/distributed/elastic/multiprocessing/api.py
+	grep -qs 'for s in Std:' "${opt[root]}$file" || return 0
+	sed 's/for s in Std:/for s in (*Std, Std.NONE):/' "${opt[root]}$file" >"$state/torch.py"
+	mounts+=("$state/torch.py:$file")
 }
 
 conf_names()

@@ -1,0 +1,559 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# The plugin inside a real Slurm: what the tasks of a step find in their environment, and what
+# becomes of mistakes. SRANK_PLUGIN names the plugin (default: the one in build/).
+
+bats_require_minimum_version 1.5.0
+
+readonly PLUGIN=/usr/local/lib/slurm/spank_srank.so
+# What rank 0's node is called in the messages of a step that has two.
+readonly STEP=(srun -N2 --ntasks-per-node=2)
+
+setup_file()
+{
+	local top machine
+	top=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+	: "${SRANK_PLUGIN:=$top/build/spank/plugin/spank_srank.so}"
+	export SRANK_CLUSTER=plugin-bats
+	"$BATS_TEST_DIRNAME/cluster" check ||
+		skip 'SKIPPED, NOT PASSED: this machine cannot boot hosts'
+	[[ -e $SRANK_PLUGIN ]] || {
+		echo "there is no plugin at $SRANK_PLUGIN: build first, or set SRANK_PLUGIN" >&2
+		return 1
+	}
+	cluster up --plugstack "optional $PLUGIN"
+	install -m 0755 "$SRANK_PLUGIN" "$BATS_FILE_TMPDIR/spank_srank.so"
+	install -m 0755 "$BATS_TEST_DIRNAME/plugin-show" "$BATS_FILE_TMPDIR/show"
+	cluster install "$BATS_FILE_TMPDIR/spank_srank.so" "$BATS_FILE_TMPDIR/show"
+}
+
+teardown_file()
+{
+	SRANK_CLUSTER=plugin-bats cluster down
+	SRANK_CLUSTER=plugin-bats-affinity cluster down
+}
+
+setup()
+{
+	# One line for all, so that a test that changes it cannot spoil the next.
+	cluster plugstack "optional $PLUGIN"
+}
+
+# No test may cost a node.
+teardown()
+{
+	local bad
+	bad=$(on login sinfo --noheader --Node --format='%N %T %E' | grep -Ev ' (idle|allocated|completing|mixed) ' || true)
+	if [[ $bad ]]; then
+		echo "not well: $bad" >&2
+		on login scontrol update NodeName=ALL State=RESUME
+		return 1
+	fi
+}
+
+cluster()
+{
+	"$BATS_TEST_DIRNAME/cluster" "$@"
+}
+
+# A command as root on a host.
+on()
+{
+	timeout 120 "$BATS_TEST_DIRNAME/cluster" run "$@"
+}
+
+# A command as the researcher on the login host.
+user()
+{
+	timeout 120 "$BATS_TEST_DIRNAME/cluster" run --user researcher login -- "$@"
+}
+
+# Writes standard input to the researcher's file NAME, executable.
+write()
+{
+	user bash -c 'cat >"$1" && chmod 0755 "$1"' - "$1"
+}
+
+# sbatch, and the job's output when it has ended.
+batch()
+{
+	user sbatch --wait --quiet --output=out.txt "$@" || true
+	user cat out.txt
+}
+
+# `show` prints "RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE NODE_RANK NNODES NODE"; "-" for
+# what is not set.
+@test "sixteen ranks on two nodes, each once and in its place" {
+	local expected='' rank
+	for rank in {0..15}; do
+		expected+="$rank 16 $((rank % 8)) 8 $((rank / 8)) 2 node$((rank / 8 + 1))"$'\n'
+	done
+	run --separate-stderr user srun --srank -N2 --ntasks-per-node=8 --gres=gpu:8 show
+	[[ $status == 0 ]]
+	diff <(printf %s "$expected") <(sort -n <<<"$output")
+}
+
+@test "one MASTER_ADDR, that of rank 0, and one MASTER_PORT below the ephemeral ports" {
+	run --separate-stderr user srun --srank -N2 --ntasks-per-node=8 \
+		bash -c 'echo $MASTER_ADDR $MASTER_PORT $SRANK_MASTER_ADDR $SRANK_MASTER_PORT'
+	[[ $status == 0 ]]
+	[[ $(wc -l <<<"$output") == 16 ]]
+	[[ $(sort -u <<<"$output") =~ ^node1\ ([0-9]+)\ node1\ ([0-9]+)$ ]]
+	[[ ${BASH_REMATCH[1]} == "${BASH_REMATCH[2]}" ]]
+	((BASH_REMATCH[1] >= 20000 && BASH_REMATCH[1] <= 29999))
+}
+
+@test "an uneven step" {
+	run --separate-stderr user srun --srank -N2 -n3 show
+	[[ $status == 0 ]]
+	diff - <(sort -n <<<"$output") <<-'END'
+		0 3 0 2 0 2 node1
+		1 3 1 2 0 2 node1
+		2 3 0 1 1 2 node2
+	END
+}
+
+@test "a cyclic step" {
+	run --separate-stderr user srun --srank -N2 -n4 -m cyclic show
+	[[ $status == 0 ]]
+	diff - <(sort -n <<<"$output") <<-'END'
+		0 4 0 2 0 2 node1
+		1 4 0 2 1 2 node2
+		2 4 1 2 0 2 node1
+		3 4 1 2 1 2 node2
+	END
+}
+
+@test "a step on one of two nodes is about that node" {
+	write job <<-'END'
+		#!/bin/bash
+		#SBATCH -N2 -n2
+		srun -N1 -n1 -w node2 --srank bash -c 'echo $MASTER_ADDR $RANK $WORLD_SIZE $NNODES'
+	END
+	[[ $(batch job) == 'node2 0 1 1' ]]
+}
+
+@test "who does not ask has the environment, byte for byte, that he has without the plugin" {
+	# Other numbers in every step, plugin or not: the job's and its processes' own.
+	local own='SLURM_(JOB_ID|JOBID|TASK_PID|SRUN_COMM_PORT|STEP_LAUNCHER_PORT)'
+	local without with line
+	write dump <<-END
+		#!/bin/bash
+		tr '\0' '\n' </proc/self/environ | sed -E '/^$own=/d' >dump.\$1.\$SLURM_PROCID
+	END
+	for line in "optional $PLUGIN" "required $PLUGIN" "optional $PLUGIN gpus=none verbose" \
+		"optional $PLUGIN default=off" "optional $PLUGIN no=such key"; do
+		cluster plugstack "$line"
+		user "${STEP[@]}" --gres=gpu:2 ./dump with
+		user "${STEP[@]}" --gres=gpu:2 --srank=off ./dump off
+		cluster plugstack
+		user "${STEP[@]}" --gres=gpu:2 ./dump without
+		for rank in {0..3}; do
+			user cmp dump.with."$rank" dump.without."$rank"
+		done
+		# The option itself travels in the environment, and Slurm takes it out again.
+		for rank in {0..3}; do
+			user cmp dump.off."$rank" dump.without."$rank"
+		done
+	done
+	without=$(user cat dump.without.0)
+	with=$(user cat dump.with.0)
+	[[ $without == *SLURM_PROCID=0* && $with == "$without" ]]
+}
+
+@test "PMIX_RANK is RANK" {
+	run --separate-stderr user srun --mpi=pmix --srank -N2 -n5 \
+		bash -c 'echo $PMIX_RANK $RANK'
+	[[ $status == 0 ]]
+	diff <(printf '%s\n' '0 0' '1 1' '2 2' '3 3' '4 4') <(sort -n <<<"$output")
+}
+
+@test "an Open MPI program has the same rank and size" {
+	command -v mpicc >/dev/null || skip 'SKIPPED, NOT PASSED: mpicc is not installed'
+	cat >"$BATS_TEST_TMPDIR/ranks.c" <<-'END'
+		#include <mpi.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+
+		int main(int argc, char **argv)
+		{
+			int rank, size, sum;
+
+			MPI_Init(&argc, &argv);
+			MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+			MPI_Comm_size(MPI_COMM_WORLD, &size);
+			MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+			printf("%d/%d %s/%s sum %d\n", rank, size, getenv("RANK"), getenv("WORLD_SIZE"), sum);
+			return MPI_Finalize();
+		}
+	END
+	mpicc -o "$BATS_TEST_TMPDIR/ranks" "$BATS_TEST_TMPDIR/ranks.c"
+	cluster install "$BATS_TEST_TMPDIR/ranks"
+	run --separate-stderr user srun --mpi=pmix --srank -N2 -n3 ranks
+	[[ $status == 0 ]]
+	diff - <(sort -n <<<"$output") <<-'END'
+		0/3 0/3 sum 3
+		1/3 1/3 sum 3
+		2/3 2/3 sum 3
+	END
+	# Ranks that come from PMIx need no rendezvous of ours.
+	run --separate-stderr user srun --mpi=pmix --srank=mpi -N2 -n3 ranks
+	[[ $status == 0 ]]
+	diff - <(sort -n <<<"$output") <<-'END'
+		0/3 (null)/(null) sum 3
+		1/3 (null)/(null) sum 3
+		2/3 (null)/(null) sum 3
+	END
+}
+
+@test "torchrun needs no rendezvous argument" {
+	/usr/bin/python3 -c 'import torch.distributed' 2>/dev/null ||
+		skip 'SKIPPED, NOT PASSED: python3-torch is not installed'
+	write train.py <<-'END'
+		import os
+		import torch
+		import torch.distributed as dist
+
+		dist.init_process_group("gloo")
+		total = torch.tensor([dist.get_rank()])
+		dist.all_reduce(total)
+		print(dist.get_rank(), dist.get_world_size(), os.environ["LOCAL_RANK"],
+		      os.environ["GROUP_RANK"], os.environ["SLURMD_NODENAME"], int(total), flush=True)
+	END
+	run --separate-stderr user srun --srank=torchrun -N2 --ntasks-per-node=1 --gres=gpu:2 \
+		torchrun train.py
+	[[ $status == 0 ]]
+	diff - <(sort -n <<<"$output") <<-'END'
+		0 4 0 0 node1 6
+		1 4 1 0 node1 6
+		2 4 0 1 node2 6
+		3 4 1 1 node2 6
+	END
+}
+
+@test "one task a node that sees several GPUs is a launcher's" {
+	run --separate-stderr user srun --srank -N2 --ntasks-per-node=1 --gres=gpu:4 show
+	diff - <(sort <<<"$output") <<-'END'
+		- - - - 0 2 node1
+		- - - - 1 2 node2
+	END
+}
+
+@test "SRANK= in a script is for its steps" {
+	write job <<-'END'
+		#!/bin/bash
+		#SBATCH -N2 --ntasks-per-node=2
+		echo "script ${MASTER_ADDR-unset} ${RANK-unset}"
+		export SRANK=torch
+		srun show | sort -n
+		echo "script ${MASTER_ADDR-unset} ${RANK-unset}"
+	END
+	diff - <(batch job) <<-'END'
+		script unset unset
+		0 4 0 2 0 2 node1
+		1 4 1 2 0 2 node1
+		2 4 0 2 1 2 node2
+		3 4 1 2 1 2 node2
+		script unset unset
+	END
+}
+
+@test "sbatch --srank is for the script and its steps, each with a port of its own" {
+	write job <<-'END'
+		#!/bin/bash
+		#SBATCH -N2 --ntasks-per-node=2 --srank=torch
+		echo "script $MASTER_ADDR ${RANK-unset} ${WORLD_SIZE-unset} ${LOCAL_RANK-unset}"
+		srun bash -c 'echo $RANK $MASTER_ADDR' | sort -n
+		{
+			echo $MASTER_PORT
+			srun -n1 -N1 bash -c 'echo $MASTER_PORT'
+			srun -n1 -N1 bash -c 'echo $MASTER_PORT'
+		} | sort -u | wc -l
+		srun --srank=off -n1 -N1 bash -c 'echo "off ${RANK-unset}"'
+	END
+	diff - <(batch job) <<-'END'
+		script node1 unset unset unset
+		0 node1
+		1 node1
+		2 node1
+		3 node1
+		3
+		off unset
+	END
+}
+
+@test "salloc --srank is for its steps" {
+	run --separate-stderr user salloc --srank=torch -N2 --ntasks-per-node=1 srun show
+	[[ $status == 0 ]]
+	diff <(printf '%s\n' '0 2 0 1 0 2 node1' '1 2 0 1 1 2 node2') <(sort -n <<<"$output")
+}
+
+@test "a port that the user set is kept, and one that an outer step chose is not" {
+	run --separate-stderr user env MASTER_PORT=29511 "${STEP[@]}" --srank \
+		bash -c 'echo $MASTER_PORT ${SRANK_MASTER_PORT-unset}'
+	[[ $(sort -u <<<"$output") == '29511 unset' ]]
+
+	write job <<-'END'
+		#!/bin/bash
+		#SBATCH -N2 -n2 --srank
+		export RANK=5
+		srun --overlap bash -c 'echo $RANK; [[ $SLURM_PROCID != 0 ]] ||
+			srun --overlap -N2 -n2 bash -c "echo inner \$RANK \$MASTER_PORT $MASTER_PORT"' >lines
+		awk '$1 == "inner" && $3 != $4 {print $1, $2}; NF == 1' lines | sort
+	END
+	diff <(printf '%s\n' 0 1 'inner 0' 'inner 1') <(batch job)
+}
+
+@test "steps that run at once have ports of their own" {
+	write job <<-'END'
+		#!/bin/bash
+		#SBATCH -N1 -n3
+		export SRANK=torch
+		for i in 1 2 3; do
+			srun --exact -n1 --mem=100M bash -c 'echo $MASTER_PORT; sleep 1' &
+		done | sort -u | wc -l
+		wait
+	END
+	[[ $(batch job) == 3 ]]
+}
+
+@test "--export=NONE does not lose the option" {
+	run --separate-stderr user "${STEP[@]}" --export=NONE --srank /usr/local/bin/show
+	[[ $status == 0 ]]
+	[[ $(sort -n <<<"$output" | head -n 1) == '0 4 0 2 0 2 node1' ]]
+}
+
+@test "reserved ports are used where slurmctld hands them out" {
+	run --separate-stderr user env SLURM_STEP_RESV_PORTS=41001-41004 "${STEP[@]}" --srank \
+		bash -c 'echo $MASTER_PORT ${SLURM_STEP_RESV_PORTS-unset}'
+	# Slurm would overwrite the variable if it had ports to hand out; see cluster.bats.
+	[[ $(sort -u <<<"$output") == '41001 41001-41004' ]]
+}
+
+@test "a mistyped option is refused at submit, with the right name" {
+	local before after command
+	before=$(user scontrol show config | grep NEXT_JOB_ID)
+	for command in "srun -N2 true" "sbatch --wrap=true" "salloc -N2 true"; do
+		# shellcheck disable=SC2086 # words
+		run --separate-stderr user ${command/ / --srank=torchrn }
+		[[ $status != 0 && $stderr == *"torchrn: no such key or launcher; did you mean torchrun?"* ]]
+		# shellcheck disable=SC2086
+		run --separate-stderr user ${command/ / --srank=gpus=ordr }
+		[[ $status != 0 && $stderr == *"did you mean order?"* ]]
+	done
+	after=$(user scontrol show config | grep NEXT_JOB_ID)
+	[[ $before == "$after" ]]
+}
+
+@test "--srank=help shows the keys and runs nothing" {
+	run --separate-stderr user srun --srank=help bash -c 'echo ran'
+	[[ $status != 0 && $output == *torchrun* && $output == *gpus=order* && $output != *ran* ]]
+	[[ $stderr == 'srun: error: Invalid --srank argument: help' ]]
+}
+
+@test "mistakes end the step, required or optional" {
+	local line
+	write job <<-'END'
+		#!/bin/bash
+		#SBATCH -N2 -n2
+		SRANK=torchrn srun bash -c 'echo ran'
+		echo "srun $?"
+	END
+	for line in required optional; do
+		cluster plugstack "$line $PLUGIN"
+		# In the environment: srun says it, and only where required is a word of it obeyed.
+		run --separate-stderr user env SRANK=torchrn "${STEP[@]}" bash -c 'echo ran'
+		[[ $status != 0 && $output != *ran* && $stderr == *'SRANK: torchrn'*'did you mean torchrun?'* ]]
+		# A launcher that does not fit the step, which only the tasks can tell.
+		run --separate-stderr user "${STEP[@]}" --srank=torchrun bash -c 'echo ran'
+		[[ $status != 0 && $output != *ran* && $stderr == *'--ntasks-per-node=1'* ]]
+		# Once a node, not once a task.
+		[[ $(grep -c 'error: srank' <<<"$stderr") == 2 ]]
+		# A site's own mistake is told to those who ask.
+		cluster plugstack "$line $PLUGIN prot=1"
+		run --separate-stderr user "${STEP[@]}" --srank bash -c 'echo ran'
+		[[ $status != 0 && $output != *ran* && $stderr == *'plugstack.conf: prot'* ]]
+		cluster plugstack "$line $PLUGIN"
+		[[ $(batch job) == *'srun 1' && $(batch job) != *ran* ]]
+	done
+}
+
+@test "a mistake does not end the batch script" {
+	local line
+	write job <<-'END'
+		#!/bin/bash
+		#SBATCH -N2 -n2
+		echo "ran ${MASTER_ADDR-unset}"
+	END
+	for line in required optional; do
+		cluster plugstack "$line $PLUGIN"
+		run user env MASTER_PORT=69420 sbatch --srank --wait --quiet --output=out.txt job
+		[[ $status == 0 ]]
+		run user cat out.txt
+		[[ $output == *'MASTER_PORT=69420'*'the script runs without'* && $output == *'ran unset'* ]]
+	done
+}
+
+@test "without the file, optional lets jobs run and required does not" {
+	cluster plugstack "optional /nowhere/spank_srank.so"
+	run --separate-stderr user "${STEP[@]}" bash -c 'echo ran'
+	[[ $status == 0 && $(sort -u <<<"$output") == ran ]]
+	run --separate-stderr user env SRANK=torch "${STEP[@]}" bash -c 'echo "ran ${RANK-unset}"'
+	[[ $status == 0 && $(sort -u <<<"$output") == 'ran unset' ]]
+	cluster plugstack "required /nowhere/spank_srank.so"
+	run --separate-stderr user "${STEP[@]}" bash -c 'echo ran'
+	[[ $status != 0 && $output != *ran* ]]
+}
+
+@test "a port that is taken ends the whole step at once" {
+	local line holder began
+	on node1 -- /usr/bin/python3 -c '
+import socket, time
+with socket.socket() as held:
+    held.bind(("0.0.0.0", 20099))
+    held.listen()
+    print("held", flush=True)
+    time.sleep(60)' >"$BATS_TEST_TMPDIR/held" 3>&- &
+	holder=$!
+	until [[ -s $BATS_TEST_TMPDIR/held ]]; do
+		sleep 0.1
+	done
+	for line in required optional; do
+		cluster plugstack "$line $PLUGIN"
+		began=$EPOCHSECONDS
+		run --separate-stderr user "${STEP[@]}" --srank=torch,port=20099 sleep 50
+		[[ $status != 0 ]]
+		[[ $stderr == *'port 20099 (port=) is taken on node1'*'set MASTER_PORT'* ]]
+		((EPOCHSECONDS - began < 10))
+		run --separate-stderr user env MASTER_PORT=20099 "${STEP[@]}" --srank sleep 50
+		[[ $status != 0 && $stderr == *'is taken on node1'* ]]
+		run --separate-stderr user "${STEP[@]}" --srank=torch,port=20099,busy=warn show
+		[[ $status == 0 && $stderr == *'warning: port 20099'* && $(wc -l <<<"$output") == 4 ]]
+		run --separate-stderr user "${STEP[@]}" --srank=mpi,port=20099 true
+		[[ $status == 0 && $stderr == '' ]]
+	done
+	kill "$holder"
+	wait "$holder" || true
+}
+
+@test "a heterogeneous job from sbatch is one world" {
+	write job <<-'END'
+		#!/bin/bash
+		#SBATCH -w node2 -N1 -n1
+		#SBATCH hetjob
+		#SBATCH -w node1 -N1 -n2
+		srun --srank --het-group=0,1 bash -c 'echo $(show) $MASTER_ADDR' | sort -n
+		srun --srank --het-group=1 bash -c 'echo $(show) $MASTER_ADDR' | sort -n
+	END
+	diff - <(batch job) <<-'END'
+		0 3 0 1 0 2 node2 node2
+		1 3 0 2 1 2 node1 node2
+		2 3 1 2 1 2 node1 node2
+		0 2 0 2 0 1 node1 node1
+		1 2 1 2 0 1 node1 node1
+	END
+}
+
+@test "where rank 0 cannot be known, the step ends and says what to do" {
+	run --separate-stderr user srun --srank -w node2 -n1 : -w node1 -n2 show
+	[[ $status != 0 && $output == '' && $stderr == *'set MASTER_ADDR'* ]]
+	run --separate-stderr user env MASTER_ADDR=node2 srun --srank -w node2 -n1 : -w node1 -n2 show
+	[[ $status == 0 ]]
+	diff - <(sort -n <<<"$output") <<-'END'
+		0 3 0 1 0 2 node2
+		1 3 0 2 1 2 node1
+		2 3 1 2 1 2 node1
+	END
+	write hosts <<<$'node2\nnode1'
+	run --separate-stderr user env SLURM_HOSTFILE=hosts srun --srank -m arbitrary -n2 show
+	[[ $status != 0 && $output == '' && $stderr == *'set MASTER_ADDR'* ]]
+	write hosts <<<$'node2\nnode2'
+	run --separate-stderr user env SLURM_HOSTFILE=hosts srun --srank -m arbitrary -n2 \
+		bash -c 'echo $RANK $MASTER_ADDR'
+	[[ $status == 0 && $(sort <<<"$output") == $'0 node2\n1 node2' ]]
+}
+
+@test "a shell at a terminal is no rank of other tasks" {
+	run --separate-stderr user script -qec "srun --srank --pty -N2 -n4 bash -c 'show; echo addr \$MASTER_ADDR'" /dev/null
+	[[ $output == *'- - - - - - node1'*'addr node1'* ]]
+	run --separate-stderr user script -qec "srun --srank --pty -n1 show" /dev/null
+	[[ $output == *'0 1 0 1 0 1 node1'* ]]
+}
+
+@test "submitit's own launcher is left alone" {
+	run --separate-stderr user env SUBMITIT_EXECUTOR=slurm "${STEP[@]}" --srank show
+	[[ $status == 0 && $(sort -u <<<"$output") == $'- - - - - - node1\n- - - - - - node2' ]]
+}
+
+@test "default=on is for every step, and off is off" {
+	cluster plugstack "optional $PLUGIN default=on port=20123"
+	run --separate-stderr user srun -N2 -n2 bash -c 'echo $RANK $MASTER_PORT'
+	[[ $(sort <<<"$output") == $'0 20123\n1 20123' ]]
+	run --separate-stderr user srun -N2 -n2 --srank=port=20124 bash -c 'echo $RANK $MASTER_PORT'
+	[[ $(sort <<<"$output") == $'0 20124\n1 20124' ]]
+	run --separate-stderr user srun -N2 -n2 --srank=off show
+	[[ $(sort -u <<<"$output") == $'- - - - - - node1\n- - - - - - node2' ]]
+	run --separate-stderr user env SRANK=off srun -N2 -n2 show
+	[[ $(sort -u <<<"$output") == $'- - - - - - node1\n- - - - - - node2' ]]
+	# The shell that salloc starts on the node, where the site has that.
+	run --separate-stderr user salloc -N1 -n2 srun --interactive show
+	[[ $output == '- - - - - - node1' ]]
+}
+
+@test "verbose prints one table" {
+	run --separate-stderr user srun --srank=torch,verbose,port=20125 -N2 -n3 true
+	[[ $status == 0 && $output == '' ]]
+	diff - <(printf '%s\n' "$stderr") <<-'END'
+		srank: launcher     torch (worker shape)
+		srank: MASTER_ADDR  node1
+		srank: MASTER_PORT  20125 (port=)
+		srank: NODE_RANK  NODE   TASKS  RANKS
+		srank: 0          node1  2      0-1
+		srank: 1          node2  1      2
+	END
+}
+
+@test "gpus=none leaves Slurm's devices as they are" {
+	run --separate-stderr user "${STEP[@]}" --gres=gpu:2 --srank=torch,gpus=none \
+		bash -c 'echo $CUDA_VISIBLE_DEVICES ${CUDA_DEVICE_ORDER-unset}'
+	[[ $status == 0 && $(sort -u <<<"$output") == '0,1 unset' ]]
+}
+
+# Two tasks on CPUs 0 and 1, of a machine whose GPU 0 is near CPU 1 and GPU 1 near CPU 0.
+@test "each task has the GPU that is near its CPUs" {
+	local tree=$BATS_TEST_TMPDIR/machine path
+	[[ $(nproc --all) -ge 2 ]] || skip 'SKIPPED, NOT PASSED: needs two CPUs'
+	while read -r path text; do
+		mkdir -p "$tree/$(dirname "$path")"
+		echo "$text" >"$tree/$path"
+	done <<-'END'
+		proc/driver/nvidia/gpus/0000:01:00.0/information Device Minor: 0
+		proc/driver/nvidia/gpus/0000:02:00.0/information Device Minor: 1
+		sys/bus/pci/devices/0000:01:00.0/local_cpulist 1
+		sys/bus/pci/devices/0000:01:00.0/numa_node 1
+		sys/bus/pci/devices/0000:02:00.0/local_cpulist 0
+		sys/bus/pci/devices/0000:02:00.0/numa_node 0
+		sys/devices/system/node/node0/cpulist 0
+		sys/devices/system/node/node1/cpulist 1
+		sys/devices/system/cpu/cpu0/topology/physical_package_id 0
+		sys/devices/system/cpu/cpu1/topology/physical_package_id 1
+	END
+	export SRANK_CLUSTER=plugin-bats-affinity
+	cluster up --nodes 1 --gpus 2 --cpus 2 --sockets 1 --task-plugin task/affinity \
+		--plugstack "optional $PLUGIN sysroot=/usr/local/machine"
+	cluster install "$BATS_FILE_TMPDIR/spank_srank.so" "$tree"
+
+	user srun -n2 --gres=gpu:2 --srank=torch \
+		bash -c 'echo $RANK $(taskset -cp $$ | sed "s/.*: //") $CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER' |
+		sort | diff <(printf '%s\n' '0 0 1,0 PCI_BUS_ID' '1 1 1,0 PCI_BUS_ID') -
+	# The other way round, and the order follows.
+	user srun -n2 --gres=gpu:2 --srank=torch --cpu-bind=map_cpu:1,0 \
+		bash -c 'echo $RANK $(taskset -cp $$ | sed "s/.*: //") $CUDA_VISIBLE_DEVICES' |
+		sort | diff <(printf '%s\n' '0 1 0,1' '1 0 0,1') -
+	user srun -n2 --gres=gpu:2 --srank=torch,gpus=mask bash -c 'echo $RANK $CUDA_VISIBLE_DEVICES' |
+		sort | diff <(printf '%s\n' '0 1' '1 0') -
+	# Slurm has bound each task to a GPU: its choice stays.
+	user srun -n2 --gpus-per-task=1 --srank=torch bash -c 'echo $CUDA_VISIBLE_DEVICES' |
+		sort | diff <(printf '%s\n' 0 1) -
+	cluster down
+}
