@@ -106,6 +106,10 @@ conf_users()
 	printf 'researcher:x:%d:%d:Researcher:/home/researcher:/bin/bash\n' \
 		$RESEARCHER_ID $RESEARCHER_ID >>"$state/etc/passwd"
 	printf 'researcher:x:%d:\n' $RESEARCHER_ID >>"$state/etc/group"
+	# Without a line here PAM refuses su(1), by which slurmd gets the environment of sbatch
+	# --export=NONE; 26.05 then holds the job, others run it without PATH and HOME.
+	sed -i '/^researcher:/d' "$state/etc/shadow"
+	printf 'researcher:*:19000::::::\n' >>"$state/etc/shadow"
 	# munged refuses a key that others may read.
 	mkdir -p "$state/etc/munge"
 	head -c 128 /dev/urandom >"$state/etc/munge/munge.key"
