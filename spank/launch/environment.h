@@ -8,6 +8,7 @@
 #include "spank/launch/facts.h"
 #include "spank/launch/settings.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct launch_assignment {
@@ -39,6 +40,17 @@ int launch_environment(const struct launch_facts *facts,
 int launch_environment_batch(const struct launch_facts *facts,
 			     const struct launch_settings *settings,
 			     struct launch_environment *env, struct launch_error *err);
+
+/*
+ * False for a task that gets MASTER_ADDR, MASTER_PORT, NODE_RANK and NNODES, but no rank,
+ * no launcher's variable, no OMP_NUM_THREADS, and must not be bound to GPUs or have its
+ * port tested: the task at the terminal of srun --pty, whatever was asked, and the only
+ * task of a step for which nobody asked (default=on). A shell is no worker: Lightning
+ * started in it would take LOCAL_RANK for a sign that others start its other ranks, and
+ * wait for them, and Accelerate would think itself distributed.
+ */
+bool launch_has_ranks(const struct launch_facts *facts,
+		      const struct launch_settings *settings);
 
 /* The shape that launch_environment() uses. */
 enum launch_shape launch_shape(const struct launch_facts *facts,

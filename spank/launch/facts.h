@@ -38,10 +38,22 @@ struct launch_facts {
 	 * nodelist, unless head_uncertain says that this rule does not hold for the step
 	 * (arbitrary distribution, heterogeneous step: hostlist_uniq() and
 	 * _reorder_het_job_recs() sort the list in Slurm's srun). A source that then finds
-	 * the node out sets head and clears head_uncertain.
+	 * the node out calls launch_facts_set_head().
 	 */
 	char *head;
+	uint32_t head_id;	 /* its node id */
 	bool head_uncertain;
+	/*
+	 * What addr=ip and addr=nodeaddr need beyond the name, from a source that may
+	 * ask for it (launch_head_query() of rendezvous.h says when and for what): the
+	 * address of rank 0's node and of this one. NULL: not known.
+	 */
+	char *head_addr;
+	char *node_addr;
+	/* The nodes by their lowest rank and the node of each rank, as in order.h; both
+	   or neither. */
+	char *order;
+	char *placement;
 
 	/* This task. */
 	char *node;		 /* SLURMD_NODENAME; NULL: not known */
@@ -54,12 +66,16 @@ struct launch_facts {
 				    comma-separated and opaque; NULL: none */
 	uint32_t gpu_variables;	 /* bit i: launch_gpu_variables[i] of gpus.h is set in the
 				    task; Slurm gives all of them the same list */
+	bool pty;		 /* it is at a terminal (srun --pty), most likely a shell */
 
 	/* What the user set before the step, after the precedence rules; NULL: nothing. */
 	char *user_addr;
 	char *user_port;
 	bool user_omp;		 /* OMP_NUM_THREADS is set, and not by us */
 	bool user_device_order;	 /* CUDA_DEVICE_ORDER is set */
+	char *user_nproc;	 /* PET_NPROC_PER_NODE */
+	char *user_restarts;	 /* PET_MAX_RESTARTS */
+	char *user_rdzv_conf;	 /* PET_RDZV_CONF, without an is_host= of ours */
 	bool submitit;		 /* SUBMITIT_EXECUTOR is set: stand aside */
 	char *outer;		 /* SRANK_LAUNCHER: the launcher of the step that this one was
 				    started in, whose variables are stale; NULL: none */
@@ -75,10 +91,11 @@ typedef const char *(*launch_lookup)(const char *name, void *arg);
  * srun makes them anew for each step, over all components (env_array_for_step() in Slurm's
  * src/common/env.c), while SLURM_NTASKS and its like may be the job's or the user's.
  *
- * Precedence and staleness rules are applied here: MASTER_ADDR, MASTER_PORT and
- * OMP_NUM_THREADS count as the user's unless empty or equal to the value in the marker
- * (SRANK_MASTER_ADDR, SRANK_MASTER_PORT, SRANK_OMP_NUM_THREADS) that a step of ours around
- * this one left.
+ * Precedence and staleness rules are applied here: MASTER_ADDR, MASTER_PORT,
+ * OMP_NUM_THREADS and the PET_ variables above count as the user's unless empty or equal
+ * to the value in the marker (SRANK_MASTER_ADDR and so on) that a step of ours around this
+ * one left. SLURM_SRANK_NODES (order.h) tells where the ranks are, unless it is another
+ * step's.
  *
  * local_size comes from tasks_per_node at node_rank, or in a heterogeneous step from
  * SLURM_GTIDS, and may be overwritten by a source that knows better. -EINVAL with ERR set when a variable is missing or malformed, or two of them
@@ -87,6 +104,13 @@ typedef const char *(*launch_lookup)(const char *name, void *arg);
  */
 int launch_facts_read(struct launch_facts *facts, launch_lookup lookup, void *arg,
 		      struct launch_error *err);
+
+/*
+ * The same without what is of this task (node, node_rank, rank, local_rank, local_size,
+ * order, placement): for a source that looks before Slurm has made the tasks.
+ */
+int launch_facts_read_shared(struct launch_facts *facts, launch_lookup lookup, void *arg,
+			     struct launch_error *err);
 
 /*
  * The same for the batch step, which has no SLURM_STEP_* and no task: the job's nodes, and
@@ -101,6 +125,12 @@ int launch_facts_read_batch(struct launch_facts *facts, launch_lookup lookup, vo
  * step has on a node, for a source that can look before Slurm binds the tasks. -ENOMEM.
  */
 int launch_facts_read_devices(struct launch_facts *facts, launch_lookup lookup, void *arg);
+
+/*
+ * Says that rank 0 is on node HEAD with node id HEAD_ID (in a heterogeneous step, whose
+ * first component has rank 0: its position among the nodes of that one). -ENOMEM.
+ */
+int launch_facts_set_head(struct launch_facts *facts, const char *head, uint32_t head_id);
 
 /* SLURM_BATCH_SCRIPT in slurm/slurm.h. */
 #define LAUNCH_BATCH_STEP 0xfffffffbU

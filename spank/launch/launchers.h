@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 enum launch_shape {
 	LAUNCH_WORKER, /* one task per worker (GPU) */
@@ -31,7 +32,8 @@ enum launch_value {
 	LAUNCH_VALUE_ENDPOINT,	   /* addr:port, [v6]:port */
 	LAUNCH_VALUE_RUN_ID,	   /* the same in every task of a step, unlike any other step */
 	LAUNCH_VALUE_ELASTIC,	   /* MIN:MAX */
-	LAUNCH_VALUE_IS_HOST,	   /* is_host=1 on the node of MASTER_ADDR, else is_host=0 */
+	LAUNCH_VALUE_IS_HOST,	   /* is_host=1 on the node of MASTER_ADDR, else is_host=0,
+				      behind what the user has set */
 	LAUNCH_VALUE_TF_CONFIG,
 };
 
@@ -46,6 +48,7 @@ struct launch_variable {
 	enum launch_value value;
 	enum launch_when when;
 	const char *text; /* for LAUNCH_VALUE_TEXT */
+	bool keep;	  /* a user's own value stays */
 };
 
 struct launch_launcher {
@@ -55,6 +58,8 @@ struct launch_launcher {
 	const struct launch_variable *variables; /* besides the shape's common set; ended by
 						    a NULL name; NULL: none */
 	bool bare; /* no common set either: the ranks come from PMIx */
+	/* Variables that would undo the above and are removed; ended by NULL; NULL: none. */
+	const char *const *removes;
 };
 
 /* All launchers in the order in which they are shown; COUNT of them. */
@@ -63,6 +68,15 @@ extern const size_t launch_launchers_count;
 
 /* By name; NULL when there is none. `auto` is not in the table. */
 const struct launch_launcher *launch_launcher_find(const char *name);
+
+/*
+ * Prints what every task gets, then each launcher with its shape and variables and what
+ * their values are made from, as the Markdown page docs/launchers.md.
+ */
+void launch_launchers_describe(FILE *out);
+
+/* The common set of a SHAPE, besides MASTER_ADDR and MASTER_PORT; ended by a NULL name. */
+const struct launch_variable *launch_shape_variables(enum launch_shape shape);
 
 /* "worker" or "node". */
 const char *launch_shape_name(enum launch_shape shape);

@@ -27,9 +27,11 @@ enum launch_port_source {
 const char *launch_port_source_name(enum launch_port_source source);
 
 /*
- * MASTER_ADDR: the user's value, else the name of the node of global task 0 with suffix=
- * inserted before its first dot and domain= appended. -EINVAL with ERR when that node cannot
- * be known or named.
+ * MASTER_ADDR, without brackets: the user's value, else what addr= says of the node of
+ * global task 0. name: its name with suffix= inserted before its first dot and domain=
+ * appended; ip, nodeaddr: FACTS' head_addr. -EINVAL with ERR when that node cannot be
+ * known or named, its address was not found out, or the step has several nodes and the
+ * address is one by which a machine means itself.
  */
 int launch_address(const struct launch_facts *facts, const struct launch_settings *settings,
 		   char *addr, size_t size, struct launch_error *err);
@@ -43,10 +45,43 @@ int launch_node_address(const char *node, const struct launch_settings *settings
 			char *addr, size_t size, struct launch_error *err);
 
 /*
+ * What a source must find out for addr= before launch_address() can answer. 1 with NAME:
+ * facts->head_addr, and NAME is to be looked up (ip: a host name, suffix= and domain= in
+ * place; nodeaddr: Slurm's name of the node). 0: nothing. -EINVAL with ERR as from
+ * launch_address().
+ */
+int launch_head_query(const struct launch_facts *facts,
+		      const struct launch_settings *settings, char *name, size_t size,
+		      struct launch_error *err);
+
+/* The same for facts->node_addr, this node's own, which elastic= hands to torchrun. */
+int launch_node_query(const struct launch_facts *facts,
+		      const struct launch_settings *settings, char *name, size_t size,
+		      struct launch_error *err);
+
+/*
+ * The first of COUNT addresses, as numbers in a resolver's order, at which the other nodes
+ * of a step of NNODES nodes can reach the node NAME: not loopback, unless there are no
+ * others, and never unspecified, link-local (RFC 3927, RFC 4291) or multicast. An IPv4
+ * address in an IPv6 one (::ffff:10.0.0.1) is written as IPv4. -EINVAL with ERR, which
+ * names what there was and the cure, when none will do.
+ */
+int launch_address_choose(const char *name, uint32_t nnodes,
+			  const char *const *addresses, size_t count, char *addr,
+			  size_t size, struct launch_error *err);
+
+/*
+ * True for an address or name by which a machine means itself: 127.0.0.1 in any of its
+ * spellings, ::1, 0.0.0.0, ::, localhost with or without a domain.
+ */
+bool launch_address_is_loopback(const char *addr);
+
+/*
  * NODE_RANK of the task in a step of SHAPE: 0 on the node of rank 0, and no number missing.
  * That is Slurm's node id, except under an arbitrary distribution, where rank 0 may be on
- * any node: with one task a node it is then the task's rank, else the nodes up to rank 0's
- * move up by one.
+ * any node: with one task a node it is then the task's rank, else the place of its node by
+ * lowest rank, where that is known, else the nodes before rank 0's move up by one. In a
+ * heterogeneous step each component counts its own nodes, also one that it shares.
  */
 uint32_t launch_node_rank(const struct launch_facts *facts, enum launch_shape shape);
 
