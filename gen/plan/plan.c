@@ -63,6 +63,7 @@ static int take_launcher(struct plan_work *work)
 
 	plan->launcher =
 		launch_launcher_find(name->given ? name->text : DEFAULT_LAUNCHER);
+	/* The reader of the spec has reported it. */
 	if (!plan->launcher)
 		return -EINVAL;
 	plan->launcher_given = name->given;
@@ -143,11 +144,9 @@ static int take_gpus(struct plan_work *work, bool *gpus)
 		if (number[counts[i]].origin == PLAN_UNKNOWN)
 			plan_set(work, counts[i], 0, PLAN_DEFAULT, "no GPU is asked for");
 	}
-	if (!*gpus) {
+	if (!*gpus)
 		plan_set(work, PLAN_GPUS_PER_TASK, 0, PLAN_DEFAULT,
 			 "no GPU is asked for");
-		work->plan->number[PLAN_CPUS_PER_GPU].origin = PLAN_UNKNOWN;
-	}
 	return 0;
 }
 
