@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The keys of the job spec and of the site profile, in the order in which srank-spec(5)
- * and srank-site(5) list them. Names are sbatch's long options in snake_case, so that who
- * knows sbatch knows them; aliases are what other generators call the same thing.
+ * lists them. Names are sbatch's long options in snake_case, so that who knows sbatch knows
+ * them; aliases are what other generators call the same thing.
  */
 #include "gen/spec/site.h"
 #include "gen/spec/spec.h"

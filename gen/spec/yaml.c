@@ -39,6 +39,8 @@ static const struct {
 	 "a second `: ` in one value, or a key indented deeper than its neighbours; put "
 	 "quotes "
 	 "around a value that contains `: `"},
+	{"found character that cannot start any token",
+	 "a value cannot begin with this character; put quotes around it"},
 	{"could not find expected ':'", "a key without its `:`"},
 	{"did not find expected key", "this line is indented unlike the ones above it, "
 				      "or a quote or bracket is left open"},
@@ -74,6 +76,22 @@ static struct diag_place place_at(const struct parse *parse, const yaml_mark_t *
 	return place;
 }
 
+static struct diag_place place_of_byte(const struct parse *parse, size_t offset)
+{
+	struct diag_place place = {.file = parse->file, .line = 1, .column = 1};
+
+	for (size_t i = 0; i < offset && i < parse->length; i++) {
+		if (parse->text[i] == '\n') {
+			place.line++;
+			place.column = 1;
+		} else {
+			place.column += ((unsigned char)parse->text[i] & 0xc0) != 0x80;
+		}
+	}
+	place.end_column = place.column + 1;
+	return place;
+}
+
 /* True when a tab stands among the blanks that begin line LINE (from 1). */
 static bool tab_indents(const struct parse *parse, uint32_t line,
 			struct diag_place *place)
@@ -105,10 +123,9 @@ static int complain(const struct parse *parse)
 	if (yaml->error == YAML_MEMORY_ERROR)
 		return -ENOMEM;
 	place = place_at(parse, &yaml->problem_mark, &yaml->problem_mark);
-	if (yaml->error == YAML_READER_ERROR) {
-		/* A reader error has an offset and no mark. */
-		place = place_at(parse, &yaml->mark, &yaml->mark);
-	}
+	/* The reader is ahead of the scanner: it has an offset and no mark. */
+	if (yaml->error == YAML_READER_ERROR && !parse->at)
+		place = place_of_byte(parse, yaml->problem_offset);
 	for (size_t i = 0; i < sizeof(complaints) / sizeof(complaints[0]); i++) {
 		if (strcmp(problem, complaints[i].problem) == 0)
 			meaning = complaints[i].meaning;

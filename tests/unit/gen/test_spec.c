@@ -1,0 +1,703 @@
+/* SPDX-License-Identifier: MIT */
+/* The spec's reader: values with places, faults with places, merges, bounds, overrides.
+ */
+#include "support.h"
+
+#include "gen/spec/read.h"
+#include "gen/spec/spec.h"
+#include "gen/spec/yaml.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+static int read_text(struct spec *spec, const char *text, struct diag *diag)
+{
+	memset(spec, 0, sizeof(*spec));
+	return spec_read_text(spec, "job.yaml", text, strlen(text), diag);
+}
+
+static void assert_place(const struct spec_value *value, uint32_t line, uint32_t column,
+			 uint32_t end)
+{
+	assert_true(value->given);
+	assert_string_equal(value->place.file, "job.yaml");
+	assert_int_equal(value->place.line, line);
+	assert_int_equal(value->place.column, column);
+	assert_int_equal(value->place.end_column, end);
+}
+
+static void every_value_keeps_text_and_place(void **state)
+{
+	static const char text[] =
+		"version: 1\n"
+		"name: big run\n"
+		"launcher: torchrun\n"
+		"run:\n"
+		"  script: tools/train.py\n"
+		"  args: [a b, '--lr', 0.1]\n"
+		"  workdir: \"/data/\xe4\xb8\xad\"\n"
+		"resources: {nodes: 2, gpus_per_node: 08, mem: 64g, exclusive: user}\n"
+		"batch:\n"
+		"  time: 72:00:00\n"
+		"  output: \"%x_%j.out\"\n"
+		"env:\n"
+		"  b_lower: no\n"
+		"  A: 0o17\n"
+		"  EMPTY: ''\n"
+		"  NULLED: ~\n"
+		"  LINES: |\n"
+		"    one\n"
+		"    two\n"
+		"setup: |\n"
+		"  module load cuda\n"
+		"srun: {args: --label '--x=a b'}\n";
+	struct diag diag = {0};
+	struct spec spec;
+
+	assert_int_equal(read_text(&spec, text, &diag), 0);
+	assert_int_equal(diag.count, 0);
+	assert_int_equal(spec.version.number, 1);
+	assert_string_equal(spec.name.text, "big run");
+	assert_place(&spec.name, 2, 7, 14);
+	assert_string_equal(spec.launcher.text, "torchrun");
+	assert_string_equal(spec.run.script.text, "tools/train.py");
+	assert_place(&spec.run.script, 5, 11, 25);
+	assert_int_equal(spec.run.args.count, 3);
+	assert_string_equal(spec.run.args.items[0].text, "a b");
+	assert_string_equal(spec.run.args.items[1].text, "--lr");
+	assert_string_equal(spec.run.args.items[2].text, "0.1");
+	assert_int_equal(spec.run.args.items[2].place.column, 23);
+	assert_string_equal(spec.run.workdir.text, "/data/\xe4\xb8\xad");
+	assert_place(&spec.run.workdir, 7, 12, 21); /* columns count characters */
+	assert_int_equal(spec.resources.nodes.number, 2);
+	assert_place(&spec.resources.nodes, 8, 20, 21);
+	/* Decimal, where YAML 1.1 would see a malformed octal number. */
+	assert_int_equal(spec.resources.gpus_per_node.number, 8);
+	assert_int_equal(spec.resources.mem.number, 65536);
+	assert_string_equal(spec.resources.mem.text, "64g");
+	assert_int_equal(spec.resources.exclusive.number, 1);
+	assert_string_equal(spec.resources.exclusive.text, "user");
+	/* YAML 1.1 would make this the number 259200, written to sbatch as minutes. */
+	assert_string_equal(spec.batch.time.text, "72:00:00");
+	assert_int_equal(spec.batch.time.number, 72 * 3600);
+	assert_string_equal(spec.batch.output.text, "%x_%j.out");
+	assert_false(spec.batch.account.given);
+	assert_int_equal(spec.env.count, 4);
+	assert_string_equal(spec.env.items[0].name, "b_lower");
+	assert_string_equal(spec.env.items[0].text, "no");
+	assert_string_equal(spec.env.items[1].name, "A");
+	assert_string_equal(spec.env.items[1].text, "0o17");
+	assert_string_equal(spec.env.items[2].text, "");
+	assert_string_equal(spec.env.items[3].text, "one\ntwo\n");
+	assert_int_equal(spec.setup.count, 1);
+	assert_string_equal(spec.setup.items[0].text, "module load cuda\n");
+	assert_int_equal(spec.srun.args.count, 2);
+	assert_string_equal(spec.srun.args.items[1].text, "--x=a b");
+	diag_clear(&diag);
+	spec_clear(&spec);
+	/* Once more is harmless. */
+	spec_clear(&spec);
+}
+
+static void absent_and_null_are_not_given(void **state)
+{
+	static const char *const texts[] = {
+		"",
+		"# only a comment\n",
+		"---\n...\n",
+		"resources:\n",
+		"resources: {nodes: }\n",
+		"resources: {nodes: null, gpus: ~, mem: NULL}\nenv:\nrun: {args: }\n",
+		"x-anchors: {whatever: [1, 2]}\n",
+	};
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct diag diag = {0};
+		struct spec spec;
+
+		assert_int_equal(read_text(&spec, texts[i], &diag), 0);
+		assert_int_equal(diag.count, 0);
+		assert_false(spec.resources.nodes.given);
+		assert_false(spec.resources.mem.given);
+		assert_false(spec.env.given);
+		assert_false(spec.run.args.given);
+		diag_clear(&diag);
+		spec_clear(&spec);
+	}
+}
+
+static void flags(void **state)
+{
+	static const struct {
+		const char *text;
+		bool value;
+	} rows[] = {
+		{"true", true}, {"True", true}, {"yes", true},
+		{"ON", true},   {"mcs", true},  {"false", false},
+		{"no", false},  {"off", false}, {"FALSE", false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct diag diag = {0};
+		struct spec spec;
+		char text[64];
+
+		snprintf(text, sizeof(text), "resources: {exclusive: %s}", rows[i].text);
+		assert_int_equal(read_text(&spec, text, &diag), 0);
+		assert_true(spec.resources.exclusive.given);
+		assert_int_equal(spec.resources.exclusive.number, rows[i].value);
+		diag_clear(&diag);
+		spec_clear(&spec);
+	}
+}
+
+/* Each row is one spec and all that is said about it. */
+static void faults(void **state)
+{
+	static const struct {
+		const char *text, *expected;
+	} rows[] = {
+		/* Unknown keys. */
+		{"resources: {gpus_per_nod: 8}",
+		 "job.yaml:1:13: error: unknown key gpus_per_nod in resources; did you "
+		 "mean "
+		 "gpus_per_node? [spec-unknown-key]\n"},
+		{"resources:\n  gpus-per-node: 8\n",
+		 "job.yaml:2:3: error: unknown key gpus-per-node in resources; did you "
+		 "mean "
+		 "gpus_per_node? [spec-unknown-key]\n"},
+		{"laucher: torch\n",
+		 "job.yaml:1:1: error: unknown key laucher in the top level; "
+		 "did you mean launcher? [spec-unknown-key]\n"},
+		{"nodes: 2\n",
+		 "job.yaml:1:1: error: unknown key nodes in the top level; nodes "
+		 "stands under resources [spec-unknown-key]\n"},
+		{"resources: {walltime: 10}\n",
+		 "job.yaml:1:13: error: unknown key walltime in resources; time stands "
+		 "under "
+		 "batch [spec-unknown-key]\n"},
+		{"run: {launcher: torch}\n", "job.yaml:1:7: error: unknown key launcher "
+					     "in run; launcher stands at the top "
+					     "level, not indented [spec-unknown-key]\n"},
+		{"zzzzzz: 1\n",
+		 "job.yaml:1:1: error: unknown key zzzzzz in the top level "
+		 "[spec-unknown-key]\n"},
+		/* Several in one run, in the order of the file. */
+		{"launcher: torchrum\nresources: {nodes: two, gpus: -1, ntasks: 0}\nfoo: "
+		 "1\n",
+		 "job.yaml:1:11: error: launcher: there is no 'torchrum'; did you mean "
+		 "torchrun? "
+		 "[spec-value]\n"
+		 "job.yaml:2:20: error: nodes: 'two' is not a whole number of at least 1 "
+		 "[spec-value]\n"
+		 "job.yaml:2:31: error: gpus: '-1' is not a whole number of at least 0 "
+		 "[spec-value]\n"
+		 "job.yaml:2:43: error: ntasks: '0' is not a whole number of at least 1 "
+		 "[spec-value]\n"
+		 "job.yaml:3:1: error: unknown key foo in the top level "
+		 "[spec-unknown-key]\n"},
+		/* Values. */
+		{"version: 2",
+		 "job.yaml:1:10: error: version: '2' is not 1 [spec-value]\n"},
+		{"resources: {nodes: 2.0}",
+		 "job.yaml:1:20: error: nodes: '2.0' is not a whole "
+		 "number of at least 1 [spec-value]\n"},
+		{"resources: {nodes: 0x2}",
+		 "job.yaml:1:20: error: nodes: '0x2' is not a whole "
+		 "number of at least 1 [spec-value]\n"},
+		{"resources: {nodes: ''}",
+		 "job.yaml:1:20: error: nodes: '' is not a whole "
+		 "number of at least 1 [spec-value]\n"},
+		{"resources: {nodes: 2147483648}",
+		 "job.yaml:1:20: error: nodes: '2147483648' is not a number that Slurm "
+		 "can count "
+		 "to [spec-value]\n"},
+		{"resources: {nodes: 99999999999999999999999999}",
+		 "job.yaml:1:20: error: nodes: '99999999999999999999999999' is not a "
+		 "number that "
+		 "Slurm can count to [spec-value]\n"},
+		{"rendezvous: {port: 80}",
+		 "job.yaml:1:20: error: port: '80' is not a whole number "
+		 "from 1024 to 65535 [spec-value]\n"},
+		{"batch: {time: 4h}",
+		 "job.yaml:1:15: error: time: '4h' is not a time that sbatch takes: "
+		 "MINUTES, "
+		 "HOURS:MINUTES:SECONDS, DAYS-HOURS:MINUTES:SECONDS [spec-value]\n"
+		 "  fix: time: 04:00:00\n"},
+		{"resources: {mem: 64GiB}", "job.yaml:1:18: error: mem: '64GiB' is not a "
+					    "size that sbatch takes: digits and "
+					    "K, M, G or T, or 0 for all [spec-value]\n"
+					    "  fix: mem: 64G\n"},
+		{"resources: {exclusive: maybe}",
+		 "job.yaml:1:24: error: exclusive: 'maybe' is not one of: true false "
+		 "user mcs "
+		 "[spec-value]\n"},
+		{"resources: {gpu_type: 'a:8'}",
+		 "job.yaml:1:23: error: gpu_type: 'a:8' is not a name of letters, "
+		 "digits, _ . - "
+		 "[spec-value]\n"},
+		{"name: ''",
+		 "job.yaml:1:7: error: name is empty; give it a value or remove the "
+		 "line [spec-value]\n"},
+		{"name: \"a\\nb\"",
+		 "job.yaml:1:7: error: name: 'a\\nb' is not one line without "
+		 "control characters [spec-value]\n"},
+		{"run: {args: \"a 'b\"}",
+		 "job.yaml:1:13: error: args: a quote is not closed, or a backslash ends "
+		 "the "
+		 "text; write a list, one element a word [spec-value]\n"},
+		{"run: {args: [a, ]}\nsetup: [, ]\n",
+		 "job.yaml:2:9: error: not YAML: did not find expected node content "
+		 "[spec-yaml]\n"},
+		{"run:\n  args:\n  - a\n  -\n", "job.yaml:4:4: error: args: an element "
+						"without a value; write '' for an empty "
+						"text [spec-type]\n"},
+		{"env: {a-b: 1, 1x: 2}",
+		 "job.yaml:1:7: error: env: 'a-b' cannot be the name of a variable "
+		 "[spec-value]\n"
+		 "job.yaml:1:15: error: env: '1x' cannot be the name of a variable "
+		 "[spec-value]\n"},
+		/* Types. */
+		{"- a\n- b\n",
+		 "job.yaml:1:1: error: expected a map of keys, `key: value` on each "
+		 "line [spec-type]\n"},
+		{"just words",
+		 "job.yaml:1:1: error: expected a map of keys, `key: value` on each "
+		 "line [spec-type]\n"},
+		{"name: [a]", "job.yaml:1:7: error: name is a list; expected a text "
+			      "[spec-type]\n"},
+		{"resources: 2",
+		 "job.yaml:1:12: error: resources is a single value; expected a map "
+		 "[spec-type]\n"},
+		{"resources: {nodes: {a: 1}}", "job.yaml:1:20: error: nodes is a map; "
+					       "expected a whole number [spec-type]\n"},
+		{"run: {args: {a: 1}}",
+		 "job.yaml:1:13: error: args is a map; expected a list of "
+		 "words, or a text [spec-type]\n"},
+		{"run: {args: [[a]]}",
+		 "job.yaml:1:14: error: args: an element is a list or a map; "
+		 "expected a text [spec-type]\n"},
+		{"env: {A: [1]}", "job.yaml:1:10: error: env: the value of A must be a "
+				  "text [spec-type]\n"},
+		{"? [a]\n: b\n",
+		 "job.yaml:1:3: error: a key must be a plain word [spec-type]\n"},
+		/* Keys twice. */
+		{"name: a\nlauncher: torch\nname: b\n",
+		 "job.yaml:3:1: error: key name stands here a second time; the first is "
+		 "on line 1 "
+		 "[spec-duplicate-key]\n"},
+		{"resources:\n  tasks_per_node: 1\n  ntasks_per_node: 1\n",
+		 "job.yaml:3:3: error: ntasks_per_node and tasks_per_node are the same "
+		 "key; the "
+		 "first is on line 2 [spec-duplicate-key]\n"},
+		{"env: {A: 1, A: 2}\n", "job.yaml:1:13: error: key A stands here a "
+					"second time; the first is on line 1 "
+					"[spec-duplicate-key]\n"},
+		/* YAML itself. */
+		{"run:\n\tscript: a\n",
+		 "job.yaml:2:1: error: a tab indents this line; YAML takes "
+		 "only blanks [spec-yaml]\n"
+		 "  fix: indent with blanks, two a level\n"},
+		{"batch:\n  output: %x.out\n", "job.yaml:2:11: error: a value cannot "
+					       "begin with this character; put quotes "
+					       "around it [spec-yaml]\n"},
+		{"name: a: b\n", "job.yaml:1:8: error: a second `: ` in one value, or a "
+				 "key indented deeper than "
+				 "its neighbours; put quotes around a value that "
+				 "contains `: ` [spec-yaml]\n"},
+		{"run: [a\nname: b\n",
+		 "job.yaml:2:5: error: a list in [ ] is not closed, or lacks a comma "
+		 "[spec-yaml]\n"},
+		{"name: a\n---\nname: b\n", "job.yaml:2:1: error: a second YAML document "
+					    "begins here; a file holds one "
+					    "[spec-yaml]\n"},
+		{"name: *gone\n", "job.yaml:1:7: error: alias *gone has no anchor &gone "
+				  "above it [spec-yaml]\n"},
+		{"x-a: &a [*a]\n", "job.yaml:1:10: error: alias *a stands inside its own "
+				   "anchor [spec-yaml]\n"},
+		{"name: a\nsetup: \"\xff\"\n",
+		 "job.yaml:2:9: error: byte 0xff is not UTF-8; save the file as UTF-8 "
+		 "[spec-yaml]\n"},
+		/* Overlong and surrogate forms are not UTF-8 either (RFC 3629). */
+		{"\xc0\x80",
+		 "job.yaml:1:1: error: byte 0xc0 is not UTF-8; save the file as UTF-8 "
+		 "[spec-yaml]\n"},
+		{"\xed\xa0\x80",
+		 "job.yaml:1:1: error: byte 0xed is not UTF-8; save the file as "
+		 "UTF-8 [spec-yaml]\n"},
+		{"name: a\033b\n",
+		 "job.yaml:1:8: error: a control character; remove it, or write "
+		 "it as \"\\xNN\" in double quotes [spec-yaml]\n"},
+		{"name: \"a\\0b\"",
+		 "job.yaml:1:7: error: a NUL character cannot be part of a "
+		 "value [spec-yaml]\n"},
+		/* Merges. */
+		{"<<: 1\n",
+		 "job.yaml:1:5: error: << takes a map or a list of maps, by their "
+		 "aliases: `<<: *name` [spec-type]\n"},
+		{"<<: [[]]\n",
+		 "job.yaml:1:5: error: << takes a map or a list of maps, by their "
+		 "aliases: `<<: *name` [spec-type]\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct diag diag = {0};
+		struct spec spec;
+
+		print_message("# row %zu\n", i);
+		assert_int_equal(read_text(&spec, rows[i].text, &diag), -EINVAL);
+		assert_diag(&diag, rows[i].expected);
+		spec_clear(&spec);
+	}
+}
+
+static void what_is_right_is_kept_beside_faults(void **state)
+{
+	struct diag diag = {0};
+	struct spec spec;
+
+	assert_int_equal(read_text(&spec, "resources: {nodes: x, gpus: 8}", &diag),
+			 -EINVAL);
+	assert_false(spec.resources.nodes.given);
+	assert_int_equal(spec.resources.gpus.number, 8);
+	diag_clear(&diag);
+	spec_clear(&spec);
+}
+
+static void anchors_and_merge_keys(void **state)
+{
+	static const char text[] =
+		"x-small: &small {nodes: 1, gpus_per_node: 4, cpus_per_gpu: 6}\n"
+		"x-big: &big {nodes: 8, tasks_per_node: 3, mem: 1G}\n"
+		"resources:\n"
+		"  <<: [*small, *big]\n"
+		"  nodes: 2\n"
+		"  ntasks_per_node: 5\n"
+		"  mem:\n"
+		"name: &n run-1\n"
+		"batch: {account: *n}\n";
+	struct diag diag = {0};
+	struct spec spec;
+
+	assert_int_equal(read_text(&spec, text, &diag), 0);
+	/* Own key, then the earlier of the merged maps (yaml.org/type/merge.html). */
+	assert_int_equal(spec.resources.nodes.number, 2);
+	assert_int_equal(spec.resources.nodes.place.line, 5);
+	assert_int_equal(spec.resources.gpus_per_node.number, 4);
+	assert_int_equal(spec.resources.gpus_per_node.place.line, 1);
+	assert_int_equal(spec.resources.cpus_per_gpu.number, 6);
+	/* An own key wins over a merged alias of it, and null takes a merged value away.
+	 */
+	assert_int_equal(spec.resources.ntasks_per_node.number, 5);
+	assert_false(spec.resources.mem.given);
+	/* The place of an aliased value is where it is used. */
+	assert_string_equal(spec.batch.account.text, "run-1");
+	assert_place(&spec.batch.account, 9, 18, 20);
+	assert_int_equal(diag.count, 0);
+	diag_clear(&diag);
+	spec_clear(&spec);
+}
+
+/* Builds a text of COUNT copies of UNIT between HEAD and TAIL; the caller frees. */
+static char *repeat(const char *head, const char *unit, size_t count, const char *tail)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&text, &length);
+
+	assert_non_null(out);
+	fputs(head, out);
+	for (size_t i = 0; i < count; i++)
+		fputs(unit, out);
+	fputs(tail, out);
+	assert_int_equal(fclose(out), 0);
+	return text;
+}
+
+static void bounds_hold(void **state)
+{
+	static const struct {
+		const char *head, *unit;
+		size_t count;
+		const char *tail, *expected;
+	} rows[] = {
+		{"x-a: ", "[", 1000, "", "lists and maps nest deeper than 64"},
+		{"x-a: ", "{a: ", 1000, "", "lists and maps nest deeper than 64"},
+		{"x-a: ", "[", 500000, "", "lists and maps nest deeper than 64"},
+		{"x-a:\n", "- ", 1000, "a", "lists and maps nest deeper than 64"},
+		{"name: a\n", "#########\n", 110000, "", "longer than 1024 KiB"},
+		{"", "a: 1\n", 5000, "", "a second time"},
+		{"run: {args: [", "[],", 100000, "]}", "an element is a list or a map"},
+		{"<<: [", "{a: 1},", 5000, "]", "more than 4096 keys in one map"},
+		{"name: ", "a", 1000000, "", NULL},
+		{"env:\n  A: \"", "\\n", 500000, "\"\n", NULL},
+		{"setup: [", "a,", 500000, "]", NULL},
+		{"x-a: [", "&a b, ", 5000, "]", "more than 4096 anchors"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char *text =
+			repeat(rows[i].head, rows[i].unit, rows[i].count, rows[i].tail);
+		struct diag diag = {0};
+		struct spec spec;
+		int rc = read_text(&spec, text, &diag);
+
+		print_message("# row %zu, %zu bytes\n", i, strlen(text));
+		assert_int_equal(rc, rows[i].expected ? -EINVAL : 0);
+		assert_true(diag.count <= SPEC_FAULTS_MAX + 1);
+		if (rows[i].expected)
+			assert_non_null(strstr(diag.items[0].message, rows[i].expected));
+		free(text);
+		diag_clear(&diag);
+		spec_clear(&spec);
+	}
+}
+
+/* Doubling aliases: 2^40 elements or merges if anything expanded them. */
+static void bombs_do_not_go_off(void **state)
+{
+	static const char *const forms[][2] = {{"[", "]"}, {"{<<: [", "]}"}};
+	static const char *const uses[] = {"run: {args: *a40}\n",
+					   "resources:\n  <<: *a40\n"};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct diag diag = {0};
+		char text[4096] = "x-0: &a0 {nodes: 1}\n";
+		struct spec spec;
+
+		for (int n = 1; n <= 40; n++) {
+			size_t at = strlen(text);
+
+			snprintf(text + at, sizeof(text) - at,
+				 "x-%d: &a%d %s*a%d, *a%d%s\n", n, n, forms[i][0], n - 1,
+				 n - 1, forms[i][1]);
+		}
+		strcat(text, uses[i]);
+		assert_int_equal(read_text(&spec, text, &diag), -EINVAL);
+		assert_true(diag.errors >= 1 && diag.errors <= 2);
+		diag_clear(&diag);
+		spec_clear(&spec);
+	}
+}
+
+/* Doubling merges within the allowed depth: stopped by the count. */
+static void wide_merges_are_counted(void **state)
+{
+	struct diag diag = {0};
+	char text[4096] = "x-0: &a0 {}\n";
+	struct spec spec;
+
+	for (int n = 1; n <= 14; n++) {
+		size_t at = strlen(text);
+
+		snprintf(text + at, sizeof(text) - at,
+			 "x-%d: &a%d {<<: [*a%d, *a%d, *a%d]}\n", n, n, n - 1, n - 1,
+			 n - 1);
+	}
+	strcat(text, "resources:\n  <<: *a14\n");
+	assert_int_equal(read_text(&spec, text, &diag), -EINVAL);
+	assert_non_null(strstr(diag.items[0].message, "more than 4096 keys"));
+	diag_clear(&diag);
+	spec_clear(&spec);
+}
+
+static void many_faults_end_the_reading(void **state)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&text, &length);
+	struct diag diag = {0};
+	struct spec spec;
+
+	assert_non_null(out);
+	for (int i = 0; i < 1000; i++)
+		fprintf(out, "key%d: 1\n", i);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(read_text(&spec, text, &diag), -EINVAL);
+	assert_int_equal(diag.errors, SPEC_FAULTS_MAX);
+	assert_string_equal(diag.items[diag.count - 1].message,
+			    "stopped after 50 errors");
+	free(text);
+	diag_clear(&diag);
+	spec_clear(&spec);
+}
+
+static void overrides(void **state)
+{
+	static const char base[] = "name: a\n"
+				   "resources: {nodes: 2, gpus: 16}\n"
+				   "run: {args: [x]}\n"
+				   "mmdet: {config: c, work_dir: w}\n"
+				   "env: {A: 1, B: 2}\n";
+	static const char *const assignments[] = {
+		"resources.nodes=4",   "name=b c: #d",   "batch.walltime=10:30",
+		"run.args=[p, 'q r']", "env.B=x=y, #z",  "env.C=null and more",
+		"env.A=null",          "env.E=",         "mmdet=null",
+		"resources.gpus=null", "batch={qos: q}", "launcher=mmengine",
+	};
+	struct diag diag = {0};
+	struct spec spec;
+	uint64_t digest;
+
+	assert_int_equal(read_text(&spec, base, &diag), 0);
+	digest = spec.digest;
+	for (size_t i = 0; i < sizeof(assignments) / sizeof(assignments[0]); i++)
+		assert_int_equal(spec_override(&spec, assignments[i], &diag), 0);
+	assert_int_equal(diag.count, 0);
+	assert_int_equal(spec.resources.nodes.number, 4);
+	assert_string_equal(spec.resources.nodes.place.file, "-s");
+	assert_int_equal(spec.resources.nodes.place.line, 1);
+	assert_int_equal(spec.resources.nodes.place.column, 17);
+	assert_string_equal(spec.name.text, "b c: #d");
+	assert_int_equal(spec.batch.time.number, 630);
+	assert_int_equal(spec.run.args.count, 2);
+	assert_string_equal(spec.run.args.items[1].text, "q r");
+	/* Order is kept, A is gone, C and E come last. */
+	assert_int_equal(spec.env.count, 3);
+	assert_string_equal(spec.env.items[0].name, "B");
+	assert_string_equal(spec.env.items[0].text, "x=y, #z");
+	assert_string_equal(spec.env.items[1].name, "C");
+	assert_string_equal(spec.env.items[1].text, "null and more");
+	assert_string_equal(spec.env.items[2].text, "");
+	assert_false(spec.mmdet.config.given);
+	assert_false(spec.mmdet.work_dir.given);
+	assert_false(spec.resources.gpus.given);
+	assert_string_equal(spec.batch.qos.text, "q");
+	assert_string_equal(spec.launcher.text, "mmengine");
+	assert_int_equal(spec.overrides.count, 12);
+	assert_string_equal(spec.overrides.items[11].text, "launcher=mmengine");
+	assert_true(spec.digest != digest);
+	diag_clear(&diag);
+	spec_clear(&spec);
+}
+
+static void wrong_overrides_change_nothing(void **state)
+{
+	static const struct {
+		const char *assignment, *expected;
+	} rows[] = {
+		{"resources.nods=4",
+		 "-s:1:11: error: unknown key nods in resources; did you mean "
+		 "nodes? [spec-unknown-key]\n"},
+		{"resorces.nodes=4",
+		 "-s:1:1: error: unknown key resorces in the top level; did "
+		 "you mean resources? [spec-unknown-key]\n"},
+		{"nodes=4",
+		 "-s:1:1: error: unknown key nodes in the top level; nodes stands under "
+		 "resources [spec-unknown-key]\n"},
+		{"name.x=4",
+		 "-s:1:6: error: name has no keys below it [spec-unknown-key]\n"},
+		{"resources.nodes=many",
+		 "-s:1:17: error: nodes: 'many' is not a whole number of "
+		 "at least 1 [spec-value]\n"},
+		{"resources=2",
+		 "-s:1:11: error: resources is a single value; expected a map "
+		 "[spec-type]\n"},
+		{"resources={nodes: 9, gpus: x}",
+		 "-s:1:11: error: gpus: 'x' is not a whole number of at least 0 "
+		 "[spec-value]\n"},
+		{"run.args=[a",
+		 "-s:1:10: error: a list in [ ] is not closed, or lacks a comma "
+		 "[spec-yaml]\n"},
+		{"env.a-b=1",
+		 "-s:1:5: error: env: 'a-b' cannot be the name of a variable "
+		 "[spec-value]\n"},
+		{"env=1",
+		 "-s:1:5: error: env is a single value; expected a map of names to texts "
+		 "[spec-type]\n"},
+		{"name",
+		 "-s:1:1: error: 'name' is not KEY.PATH=VALUE, as in resources.nodes=4 "
+		 "[spec-override]\n"},
+		{"=x",
+		 "-s:1:1: error: '=x' is not KEY.PATH=VALUE, as in resources.nodes=4 "
+		 "[spec-override]\n"},
+		{"name=",
+		 "-s:1:6: error: name is empty; give it a value or remove the line "
+		 "[spec-value]\n"},
+		{".=1",
+		 "-s:1:1: error: unknown key  in the top level [spec-unknown-key]\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct diag diag = {0};
+		struct spec spec;
+
+		print_message("# -s %s\n", rows[i].assignment);
+		assert_int_equal(
+			read_text(&spec, "resources: {nodes: 2}\nname: a", &diag), 0);
+		assert_int_equal(spec_override(&spec, rows[i].assignment, &diag),
+				 -EINVAL);
+		assert_int_equal(spec.resources.nodes.number, 2);
+		assert_string_equal(spec.name.text, "a");
+		assert_false(spec.resources.gpus.given);
+		assert_diag(&diag, rows[i].expected);
+		spec_clear(&spec);
+	}
+}
+
+static void files(void **state)
+{
+	char name[] = "/tmp/srank-test-XXXXXX";
+	int fd = mkstemp(name);
+	struct diag diag = {0};
+	struct spec spec = {0};
+	char expected[128];
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, "name: f\n", 8), 8);
+	close(fd);
+	assert_int_equal(spec_read(&spec, name, &diag), 0);
+	assert_string_equal(spec.name.text, "f");
+	assert_string_equal(spec.file, name);
+	spec_clear(&spec);
+	unlink(name);
+	assert_int_equal(spec_read(&spec, name, &diag), -ENOENT);
+	snprintf(expected, sizeof(expected),
+		 "%s: error: cannot be read: No such file or directory [spec-file]\n",
+		 name);
+	assert_diag(&diag, expected);
+	assert_int_equal(spec_read(&spec, "/tmp", &diag), -EISDIR);
+	diag_clear(&diag);
+	/* Endless: stops at the bound. */
+	assert_int_equal(spec_read(&spec, "/dev/zero", &diag), -EINVAL);
+	diag_clear(&diag);
+	spec_clear(&spec);
+}
+
+static void digest_tells_texts_apart(void **state)
+{
+	struct diag diag = {0};
+	struct spec a, b;
+
+	/* FNV-1a of "a" is a published test vector; `a` is no map, which does not matter
+	 * here. */
+	read_text(&a, "a", &diag);
+	assert_true(a.digest == UINT64_C(0xaf63dc4c8601ec8c));
+	read_text(&b, "name: x\n", &diag);
+	assert_true(a.digest != b.digest);
+	spec_clear(&a);
+	spec_clear(&b);
+	diag_clear(&diag);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_value_keeps_text_and_place),
+		cmocka_unit_test(absent_and_null_are_not_given),
+		cmocka_unit_test(flags),
+		cmocka_unit_test(faults),
+		cmocka_unit_test(what_is_right_is_kept_beside_faults),
+		cmocka_unit_test(anchors_and_merge_keys),
+		cmocka_unit_test(bounds_hold),
+		cmocka_unit_test(bombs_do_not_go_off),
+		cmocka_unit_test(wide_merges_are_counted),
+		cmocka_unit_test(many_faults_end_the_reading),
+		cmocka_unit_test(overrides),
+		cmocka_unit_test(wrong_overrides_change_nothing),
+		cmocka_unit_test(files),
+		cmocka_unit_test(digest_tells_texts_apart),
+	};
+
+	return cmocka_run_group_tests_name("spec", tests, NULL, NULL);
+}
