@@ -96,13 +96,18 @@ static void describe(const struct plan *plan, enum plan_quantity quantity, char 
 		snprintf(text, size, "%s", plan_quantity_name(quantity));
 }
 
+static uint32_t roots_of(const struct plan_work *work, const struct identity *identity)
+{
+	return work->roots[identity->product] | work->roots[identity->left] |
+	       work->roots[identity->right];
+}
+
 /* The given and built-in numbers behind IDENTITY, as "nodes 2 (line 5), ...". */
 static void describe_roots(const struct plan_work *work, const struct identity *identity,
 			   char *text, size_t size)
 {
 	const struct plan *plan = work->plan;
-	uint32_t roots = work->roots[identity->product] | work->roots[identity->left] |
-			 work->roots[identity->right];
+	uint32_t roots = roots_of(work, identity);
 	size_t at = 0;
 
 	text[0] = '\0';
@@ -116,7 +121,7 @@ static void describe_roots(const struct plan_work *work, const struct identity *
 		describe(plan, q, one, sizeof(one));
 		if (number->origin != PLAN_GIVEN)
 			snprintf(where, sizeof(where), "%s", number->reason);
-		else if (number->place.file && strcmp(number->place.file, "-s") == 0)
+		else if (strcmp(number->place.file, "-s") == 0)
 			snprintf(where, sizeof(where), "-s");
 		else
 			snprintf(where, sizeof(where), "line %u", number->place.line);
@@ -128,26 +133,27 @@ static void describe_roots(const struct plan_work *work, const struct identity *
 	}
 }
 
-/* The given number that stands last in the spec, -s after all: the likeliest slip. */
-static const struct diag_place *latest_place(const struct plan_work *work,
-					     const struct identity *identity)
+static bool is_later(const struct diag_place *a, const struct diag_place *b)
 {
-	uint32_t roots = work->roots[identity->product] | work->roots[identity->left] |
-			 work->roots[identity->right];
+	bool a_override = strcmp(a->file, "-s") == 0;
+	bool b_override = strcmp(b->file, "-s") == 0;
+
+	if (a_override != b_override)
+		return a_override;
+	return a->line != b->line ? a->line > b->line : a->column > b->column;
+}
+
+const struct diag_place *plan_latest_place(const struct plan_work *work, uint32_t roots)
+{
 	const struct diag_place *latest = NULL;
 
 	for (int q = 0; q < PLAN_QUANTITIES; q++) {
 		const struct plan_number *number = &work->plan->number[q];
-		const struct diag_place *place = &number->place;
-		bool command_line, was;
 
-		if (!(roots & 1u << q) || number->origin != PLAN_GIVEN || !place->file)
+		if (!(roots & 1u << q) || number->origin != PLAN_GIVEN)
 			continue;
-		command_line = strcmp(place->file, "-s") == 0;
-		was = latest && strcmp(latest->file, "-s") == 0;
-		if (!latest || command_line > was ||
-		    (command_line == was && place->line > latest->line))
-			latest = place;
+		if (!latest || is_later(&number->place, latest))
+			latest = &number->place;
 	}
 	return latest;
 }
@@ -167,7 +173,8 @@ static int fails(struct plan_work *work, const struct identity *identity, const 
 	for (size_t i = 0; i < 3; i++)
 		inferred |= work->plan->number[parts[i]].origin == PLAN_INFERRED;
 	work->failed = true;
-	diag_add(work->diag, DIAG_ERROR, "plan-identity", latest_place(work, identity),
+	diag_add(work->diag, DIAG_ERROR, "plan-identity",
+		 plan_latest_place(work, roots_of(work, identity)),
 		 "%s %s %s x %s%s: %s%s", product, how, left, right, end,
 		 inferred ? "it follows from " : "", roots);
 	return -EINVAL;
@@ -177,8 +184,7 @@ static int infer(struct plan_work *work, const struct identity *identity,
 		 enum plan_quantity quantity, uint64_t value)
 {
 	struct plan *plan = work->plan;
-	uint32_t roots = work->roots[identity->product] | work->roots[identity->left] |
-			 work->roots[identity->right];
+	uint32_t roots = roots_of(work, identity);
 	char first[64], second[64];
 	const char *sign = quantity == identity->product ? "x" : "/";
 	const char *reason;

@@ -40,23 +40,11 @@ static void check_known(struct plan_work *work)
 		 nearest ? "?" : "");
 }
 
+/* The given number that QUANTITY is or comes from; NULL: none. */
 static const struct diag_place *place_of(const struct plan_work *work,
 					 enum plan_quantity quantity)
 {
-	const struct plan_number *number = &work->plan->number[quantity];
-	static const struct diag_place none;
-	const struct diag_place *latest = &none;
-
-	if (number->origin == PLAN_GIVEN)
-		return &number->place;
-	for (int q = 0; q < PLAN_QUANTITIES; q++) {
-		const struct diag_place *place = &work->plan->number[q].place;
-
-		if (work->roots[quantity] & 1u << q && place->file &&
-		    place->line >= latest->line)
-			latest = place;
-	}
-	return latest;
+	return plan_latest_place(work, work->roots[quantity]);
 }
 
 static int over(struct plan_work *work, const struct diag_place *place, const char *what,
@@ -64,8 +52,7 @@ static int over(struct plan_work *work, const struct diag_place *place, const ch
 {
 	const struct spec_value *partition = &work->spec->batch.partition;
 
-	diag_add(work->diag, DIAG_ERROR, "plan-limit",
-		 place->file ? place : &partition->place,
+	diag_add(work->diag, DIAG_ERROR, "plan-limit", place ? place : &partition->place,
 		 "%s is more than partition %s allows: %s (%s)", what,
 		 work->plan->partition->name.text, limit, work->site->file);
 	return -EINVAL;

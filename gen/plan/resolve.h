@@ -21,6 +21,12 @@ void plan_set(struct plan_work *work, enum plan_quantity quantity, uint64_t valu
 	      enum plan_origin origin, const char *reason);
 
 /*
+ * Of the given numbers in the set ROOTS the one that stands last in the spec, -s after
+ * all: the likeliest slip. NULL: none is given.
+ */
+const struct diag_place *plan_latest_place(const struct plan_work *work, uint32_t roots);
+
+/*
  * Applies the identities of the plan's shape until nothing new follows. GPUS: those that
  * speak of GPUs hold too. Reports the first that fails, and then sets `failed`. 0;
  * -EINVAL; -ENOMEM.

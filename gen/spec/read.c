@@ -607,11 +607,10 @@ void spec_unknown_key(const char *name, const struct diag_place *place,
 {
 	const char *nearest = launch_nearest(name, &fields->name, fields_count(fields),
 					     sizeof(*fields));
-	const struct spec_field *elsewhere = NULL;
-	const char *where = NULL, *in = section ? section : "the top level";
+	const struct spec_field *elsewhere = section ? spec_field_find(all, name) : NULL;
+	const char *where = NULL;
+	char hint[160] = "";
 
-	if (section)
-		elsewhere = spec_field_find(all, name);
 	for (; !elsewhere && all->name; all++) {
 		if (all->type != SPEC_SECTION || all->fields == fields)
 			continue;
@@ -619,20 +618,16 @@ void spec_unknown_key(const char *name, const struct diag_place *place,
 		where = all->name;
 	}
 	if (elsewhere && where)
-		diag_add(diag, DIAG_ERROR, "spec-unknown-key", place,
-			 "unknown key %.60s in %s; %s stands under %s", name, in,
-			 elsewhere->name, where);
+		snprintf(hint, sizeof(hint), "; %s stands under %s", elsewhere->name,
+			 where);
 	else if (elsewhere)
-		diag_add(diag, DIAG_ERROR, "spec-unknown-key", place,
-			 "unknown key %.60s in %s; %s stands at the top level, not "
-			 "indented",
-			 name, in, elsewhere->name);
+		snprintf(hint, sizeof(hint), "; %s stands at the top level, not indented",
+			 elsewhere->name);
 	else if (nearest)
-		diag_add(diag, DIAG_ERROR, "spec-unknown-key", place,
-			 "unknown key %.60s in %s; did you mean %s?", name, in, nearest);
-	else
-		diag_add(diag, DIAG_ERROR, "spec-unknown-key", place,
-			 "unknown key %.60s in %s", name, in);
+		snprintf(hint, sizeof(hint), "; did you mean %s?", nearest);
+	diag_add(diag, DIAG_ERROR, "spec-unknown-key", place, "unknown key %.60s %s%s%s",
+		 name, section ? "in " : "at the top level", section ? section : "",
+		 hint);
 }
 
 static int read_fields(struct reader *reader, void *base, const struct spec_field *fields,

@@ -27,9 +27,9 @@ struct spec_node {
 	bool null;               /* scalar: nothing, ~ or null without quotes */
 	const char *text;        /* scalar */
 	struct diag_place place; /* of an alias where the node is used by one */
-	struct spec_node *
-		*children; /* sequence: elements; mapping: key, value, key, ... */
-	size_t count;      /* of children */
+	/* The elements of a sequence; of a mapping key, value, key, value, ... */
+	struct spec_node **children;
+	size_t count;
 };
 
 /*

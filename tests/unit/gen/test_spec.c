@@ -167,10 +167,10 @@ static void faults(void **state)
 		 "mean "
 		 "gpus_per_node? [spec-unknown-key]\n"},
 		{"laucher: torch\n",
-		 "job.yaml:1:1: error: unknown key laucher in the top level; "
+		 "job.yaml:1:1: error: unknown key laucher at the top level; "
 		 "did you mean launcher? [spec-unknown-key]\n"},
 		{"nodes: 2\n",
-		 "job.yaml:1:1: error: unknown key nodes in the top level; nodes "
+		 "job.yaml:1:1: error: unknown key nodes at the top level; nodes "
 		 "stands under resources [spec-unknown-key]\n"},
 		{"resources: {walltime: 10}\n",
 		 "job.yaml:1:13: error: unknown key walltime in resources; time stands "
@@ -180,7 +180,7 @@ static void faults(void **state)
 					     "in run; launcher stands at the top "
 					     "level, not indented [spec-unknown-key]\n"},
 		{"zzzzzz: 1\n",
-		 "job.yaml:1:1: error: unknown key zzzzzz in the top level "
+		 "job.yaml:1:1: error: unknown key zzzzzz at the top level "
 		 "[spec-unknown-key]\n"},
 		/* Several in one run, in the order of the file. */
 		{"launcher: torchrum\nresources: {nodes: two, gpus: -1, ntasks: 0}\nfoo: "
@@ -194,7 +194,7 @@ static void faults(void **state)
 		 "[spec-value]\n"
 		 "job.yaml:2:43: error: ntasks: '0' is not a whole number of at least 1 "
 		 "[spec-value]\n"
-		 "job.yaml:3:1: error: unknown key foo in the top level "
+		 "job.yaml:3:1: error: unknown key foo at the top level "
 		 "[spec-unknown-key]\n"},
 		/* Values. */
 		{"version: 2",
@@ -580,10 +580,10 @@ static void wrong_overrides_change_nothing(void **state)
 		 "-s:1:11: error: unknown key nods in resources; did you mean "
 		 "nodes? [spec-unknown-key]\n"},
 		{"resorces.nodes=4",
-		 "-s:1:1: error: unknown key resorces in the top level; did "
+		 "-s:1:1: error: unknown key resorces at the top level; did "
 		 "you mean resources? [spec-unknown-key]\n"},
 		{"nodes=4",
-		 "-s:1:1: error: unknown key nodes in the top level; nodes stands under "
+		 "-s:1:1: error: unknown key nodes at the top level; nodes stands under "
 		 "resources [spec-unknown-key]\n"},
 		{"name.x=4",
 		 "-s:1:6: error: name has no keys below it [spec-unknown-key]\n"},
@@ -615,7 +615,7 @@ static void wrong_overrides_change_nothing(void **state)
 		 "-s:1:6: error: name is empty; give it a value or remove the line "
 		 "[spec-value]\n"},
 		{".=1",
-		 "-s:1:1: error: unknown key  in the top level [spec-unknown-key]\n"},
+		 "-s:1:1: error: unknown key  at the top level [spec-unknown-key]\n"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* The site profile's reader: defaults, partitions, faults. */
+#include "support.h"
+
+#include "gen/spec/site.h"
+
+#include <errno.h>
+
+static int read_text(struct spec_site *site, const char *text, struct diag *diag)
+{
+	spec_site_init(site);
+	return spec_site_read_text(site, "site.yaml", text, strlen(text), diag);
+}
+
+static void built_in(void **state)
+{
+	struct spec_site site;
+
+	spec_site_init(&site);
+	assert_int_equal(site.plugin.number, 1);
+	assert_int_equal(site.gpu_dialect.number, SPEC_DIALECT_GRES);
+	assert_int_equal(site.partitions.count, 0);
+	assert_null(site.file);
+	assert_null(spec_site_partition(&site, "gpu"));
+	spec_site_clear(&site);
+}
+
+static void profile(void **state)
+{
+	static const char text[] = "version: 1\n"
+				   "name: hill\n"
+				   "slurm: 22.05\n"
+				   "plugin: no\n"
+				   "gpu_dialect: gpus_per_task\n"
+				   "partitions:\n"
+				   "  mm_dev: &dev {nodes: 1, cpus_per_node: 64, gpus_per_node: 8}\n"
+				   "  gpu cluster:\n"
+				   "    <<: *dev\n"
+				   "    nodes: 4\n"
+				   "    mem: 512G\n"
+				   "    time: 3-0\n"
+				   "  cpu:\n";
+	const struct spec_partition *partition;
+	struct diag diag = {0};
+	struct spec_site site;
+
+	assert_int_equal(read_text(&site, text, &diag), 0);
+	assert_int_equal(diag.count, 0);
+	assert_string_equal(site.file, "site.yaml");
+	assert_string_equal(site.slurm.text, "22.05");
+	assert_int_equal(site.plugin.number, 0);
+	assert_int_equal(site.gpu_dialect.number, SPEC_DIALECT_GPUS_PER_TASK);
+	assert_int_equal(site.partitions.count, 3);
+	partition = spec_site_partition(&site, "mm_dev");
+	assert_non_null(partition);
+	assert_int_equal(partition->nodes.number, 1);
+	assert_false(partition->mem.given);
+	partition = spec_site_partition(&site, "gpu cluster");
+	assert_non_null(partition);
+	assert_int_equal(partition->name.place.line, 8);
+	assert_int_equal(partition->nodes.number, 4);
+	assert_int_equal(partition->gpus_per_node.number, 8);
+	assert_int_equal(partition->mem.number, 512 * 1024);
+	assert_int_equal(partition->time.number, 3 * 86400);
+	partition = spec_site_partition(&site, "cpu");
+	assert_non_null(partition);
+	assert_false(partition->nodes.given);
+	assert_null(spec_site_partition(&site, "none"));
+	diag_clear(&diag);
+	spec_site_clear(&site);
+}
+
+static void dialects_have_the_order_of_their_enum(void **state)
+{
+	static const struct {
+		const char *text;
+		enum spec_dialect dialect;
+	} rows[] = {
+		{"gpu_dialect: gres", SPEC_DIALECT_GRES},
+		{"gpu_dialect: gpus_per_node", SPEC_DIALECT_GPUS_PER_NODE},
+		{"gpu_dialect: gpus_per_task", SPEC_DIALECT_GPUS_PER_TASK},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct diag diag = {0};
+		struct spec_site site;
+
+		assert_int_equal(read_text(&site, rows[i].text, &diag), 0);
+		assert_int_equal(site.gpu_dialect.number, rows[i].dialect);
+		diag_clear(&diag);
+		spec_site_clear(&site);
+	}
+}
+
+static void faults(void **state)
+{
+	static const struct {
+		const char *text, *expected;
+	} rows[] = {
+		{"gpu_dialect: gpus",
+		 "site.yaml:1:14: error: gpu_dialect: 'gpus' is not one of: gres gpus_per_node "
+		 "gpus_per_task [spec-value]\n"},
+		{"partitions: {a: 1}",
+		 "site.yaml:1:17: error: partitions: a must be a map [spec-type]\n"},
+		{"partitions: [a]", "site.yaml:1:13: error: partitions is a list; expected a map of "
+				    "names to maps [spec-type]\n"},
+		{"partitions: {a: {node: 1}}",
+		 "site.yaml:1:18: error: unknown key node in partitions; did you mean nodes? "
+		 "[spec-unknown-key]\n"},
+		{"partitions: {a: {nodes: 1}, a: {}}",
+		 "site.yaml:1:29: error: key a stands here a second time; the first is on line 1 "
+		 "[spec-duplicate-key]\n"},
+		{"launcher: torch\n", "site.yaml:1:1: error: unknown key launcher at the top level "
+				      "[spec-unknown-key]\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct diag diag = {0};
+		struct spec_site site;
+
+		print_message("# row %zu\n", i);
+		assert_int_equal(read_text(&site, rows[i].text, &diag), -EINVAL);
+		assert_diag(&diag, rows[i].expected);
+		spec_site_clear(&site);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(built_in),
+		cmocka_unit_test(profile),
+		cmocka_unit_test(dialects_have_the_order_of_their_enum),
+		cmocka_unit_test(faults),
+	};
+
+	return cmocka_run_group_tests_name("site", tests, NULL, NULL);
+}
