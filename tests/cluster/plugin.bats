@@ -4,11 +4,13 @@
 # becomes of mistakes. SRANK_PLUGIN names the plugin (default: the one in build/).
 
 # Quoted text is for the shell of a task, and bats itself sets $stderr.
-# shellcheck disable=SC2016,SC2154
+# Each test is a process of its own, so what it exports is its own, too.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 bats_require_minimum_version 1.5.0
 
-readonly PLUGIN=/usr/local/lib/slurm/spank_srank.so
+# Mounted into the hosts, so that slurmd, too, has it from its start.
+readonly PLUGIN=/mnt/spank_srank.so
 readonly STEP=(srun -N2 --ntasks-per-node=2)
 
 setup_file()
@@ -23,16 +25,21 @@ setup_file()
 		echo "there is no plugin at $SRANK_PLUGIN: build first, or set SRANK_PLUGIN" >&2
 		return 1
 	}
-	cluster up --plugstack "optional $PLUGIN"
-	install -m 0755 "$SRANK_PLUGIN" "$BATS_FILE_TMPDIR/spank_srank.so"
+	install -D -m 0755 "$SRANK_PLUGIN" "$BATS_FILE_TMPDIR/plugin/spank_srank.so"
 	install -m 0755 "$BATS_TEST_DIRNAME/plugin-show" "$BATS_FILE_TMPDIR/show"
-	cluster install "$BATS_FILE_TMPDIR/spank_srank.so" "$BATS_FILE_TMPDIR/show"
+	boot --plugstack "required $PLUGIN"
+}
+
+boot()
+{
+	cluster up --mount "$BATS_FILE_TMPDIR/plugin:${PLUGIN%/*}" "$@"
+	cluster install "$BATS_FILE_TMPDIR/show"
 }
 
 teardown_file()
 {
 	cluster down
-	SRANK_CLUSTER+=-affinity cluster down
+	SRANK_CLUSTER+=-second cluster down
 }
 
 setup()
@@ -328,10 +335,16 @@ batch()
 }
 
 @test "reserved ports are used where slurmctld hands them out" {
-	run --separate-stderr user env SLURM_STEP_RESV_PORTS=41001-41004 "${STEP[@]}" --srank \
-		bash -c 'echo $MASTER_PORT ${SLURM_STEP_RESV_PORTS-unset}'
-	# Slurm would overwrite the variable if it had ports to hand out; see cluster.bats.
-	[[ $(sort -u <<<"$output") == '41001 41001-41004' ]]
+	export SRANK_CLUSTER+=-second
+	boot --nodes 2 --mpi-ports 41000-41099 --plugstack "optional $PLUGIN"
+	run --separate-stderr user "${STEP[@]}" --srank \
+		bash -c 'echo $MASTER_PORT $SLURM_STEP_RESV_PORTS'
+	[[ $status == 0 && $(sort -u <<<"$output") =~ ^(41[0-9]{3})\ (41[0-9]{3})-41[0-9]{3}$ ]]
+	[[ ${BASH_REMATCH[1]} == "${BASH_REMATCH[2]}" ]]
+	# An explicit number comes before, and a range does not.
+	run --separate-stderr user "${STEP[@]}" --srank=port=20126 bash -c 'echo $MASTER_PORT'
+	[[ $(sort -u <<<"$output") == 20126 ]]
+	cluster down
 }
 
 @test "a mistyped option is refused at submit, with the right name" {
@@ -504,6 +517,15 @@ with socket.socket() as held:
 	[[ $output == '- - - - - - node1' ]]
 }
 
+@test "slurmd lives with it" {
+	local node
+	for node in node1 node2; do
+		[[ $(on "$node" cat /etc/slurm/plugstack.conf) == "optional $PLUGIN" ]]
+		on "$node" ps -C slurmd -o comm= | grep -q slurmd
+		on "$node" grep -q "$PLUGIN" "/proc/$(on "$node" pgrep -o -x slurmd)/maps"
+	done
+}
+
 @test "verbose prints one table" {
 	run --separate-stderr user srun --srank=torch,verbose,port=20125 -N2 -n3 true
 	[[ $status == 0 && $output == '' ]]
@@ -542,10 +564,10 @@ with socket.socket() as held:
 		sys/devices/system/cpu/cpu0/topology/physical_package_id 0
 		sys/devices/system/cpu/cpu1/topology/physical_package_id 1
 	END
-	export SRANK_CLUSTER+=-affinity
-	cluster up --nodes 1 --gpus 2 --cpus 2 --sockets 1 --task-plugin task/affinity \
+	export SRANK_CLUSTER+=-second
+	boot --nodes 1 --gpus 2 --cpus 2 --sockets 1 --task-plugin task/affinity \
 		--plugstack "optional $PLUGIN sysroot=/usr/local/machine"
-	cluster install "$BATS_FILE_TMPDIR/spank_srank.so" "$tree"
+	cluster install "$tree"
 
 	user srun -n2 --gres=gpu:2 --srank=torch \
 		bash -c 'echo $RANK $(taskset -cp $$ | sed "s/.*: //") $CUDA_VISIBLE_DEVICES $CUDA_DEVICE_ORDER' |

@@ -271,6 +271,38 @@ static void test_node(void **state)
 	step_end();
 }
 
+/* 22.05 leaves the variables unset in a task that has all of the step's devices. */
+static void test_node_without_variables(void **state)
+{
+	step_reset();
+	mock_setenv("SLURM_STEP_TASKS_PER_NODE", "1(x2)");
+	mock_setenv("SLURM_STEP_NUM_TASKS", "2");
+	mock_setenv("SLURM_PROCID", "1");
+	mock_setenv("SLURM_LOCALID", "0");
+	mock_setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3");
+	mock->local_tasks = 1;
+	step_begin(&(struct asked){.srank = "torchrun"});
+	mock_unsetenv("CUDA_VISIBLE_DEVICES");
+	step_task();
+	assert_variables((const char *[]){"PET_NPROC_PER_NODE=4", NULL});
+	step_end();
+}
+
+/* The CPUs are this process's own. */
+static void test_threads(void **state)
+{
+	char text[32];
+	cpu_set_t cpus;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
+	snprintf(text, sizeof(text), "OMP_NUM_THREADS=%d", CPU_COUNT(&cpus));
+	step_reset();
+	step_begin(&(struct asked){.option = "torch"});
+	step_task();
+	assert_variables((const char *[]){text, NULL});
+	step_end();
+}
+
 static void test_user_values(void **state)
 {
 	step_reset();
@@ -565,6 +597,14 @@ static void test_busy_port(void **state)
 	assert_int_equal(mock->killed, 0);
 	step_end();
 
+	/* The other ranks do not listen there. */
+	step_reset();
+	snprintf(text, sizeof(text), "torch,port=%d", port);
+	step_begin(&(struct asked){.option = text});
+	step_task();
+	assert_string_equal(mock->log, "");
+	step_end();
+
 	/* MPI's ranks meet elsewhere. */
 	begin_rank_0("mpi", port);
 	step_task();
@@ -770,6 +810,8 @@ int main(void)
 		cmocka_unit_test(test_precedence),
 		cmocka_unit_test(test_worker),
 		cmocka_unit_test(test_node),
+		cmocka_unit_test(test_node_without_variables),
+		cmocka_unit_test(test_threads),
 		cmocka_unit_test(test_user_values),
 		cmocka_unit_test(test_long_variables),
 		cmocka_unit_test(test_untouched),
