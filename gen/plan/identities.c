@@ -158,25 +158,41 @@ const struct diag_place *plan_latest_place(const struct plan_work *work, uint32_
 	return latest;
 }
 
+/* A default among ROOTS, other than that there is no GPU; PLAN_QUANTITIES: none. */
+static enum plan_quantity default_root(const struct plan_work *work, uint32_t roots)
+{
+	int q = 0;
+
+	while (q < PLAN_QUANTITIES &&
+	       (!(roots & 1u << q) || plan_value(work->plan, q) == 0 ||
+		work->plan->number[q].origin != PLAN_DEFAULT))
+		q++;
+	return q;
+}
+
 static int fails(struct plan_work *work, const struct identity *identity, const char *how,
 		 const char *end)
 {
-	char product[64], left[64], right[64], roots[512];
-	bool inferred = false;
 	const enum plan_quantity parts[] = {identity->product, identity->left,
 					    identity->right};
+	const uint32_t roots = roots_of(work, identity);
+	const enum plan_quantity guess = default_root(work, roots);
+	char texts[3][64], from[512];
+	bool inferred = false;
 
-	describe(work->plan, identity->product, product, sizeof(product));
-	describe(work->plan, identity->left, left, sizeof(left));
-	describe(work->plan, identity->right, right, sizeof(right));
-	describe_roots(work, identity, roots, sizeof(roots));
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < 3; i++) {
+		describe(work->plan, parts[i], texts[i], sizeof(texts[i]));
 		inferred |= work->plan->number[parts[i]].origin == PLAN_INFERRED;
-	work->failed = true;
-	diag_add(work->diag, DIAG_ERROR, "plan-identity",
-		 plan_latest_place(work, roots_of(work, identity)),
-		 "%s %s %s x %s%s: %s%s", product, how, left, right, end,
-		 inferred ? "it follows from " : "", roots);
+	}
+	describe_roots(work, identity, from, sizeof(from));
+	/* Not the user's contradiction when only a default does not fit what is given. */
+	diag_add(work->diag, DIAG_ERROR,
+		 guess == PLAN_QUANTITIES ? "plan-identity" : "plan-missing",
+		 plan_latest_place(work, roots), "%s %s %s x %s%s: %s%s", texts[0], how,
+		 texts[1], texts[2], end, inferred ? "it follows from " : "", from);
+	if (guess != PLAN_QUANTITIES)
+		diag_fix(work->diag, "give %s; its default does not fit the rest",
+			 plan_quantity_name(guess));
 	return -EINVAL;
 }
 

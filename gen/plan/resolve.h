@@ -13,7 +13,6 @@ struct plan_work {
 	/* For each quantity the set (bits) of quantities that were not inferred behind
 	 * it. */
 	uint32_t roots[PLAN_QUANTITIES];
-	bool failed; /* an identity was reported to fail; more would only echo it */
 };
 
 /* A value that needs no identity; REASON is static or in the plan's arena. */
@@ -28,7 +27,7 @@ const struct diag_place *plan_latest_place(const struct plan_work *work, uint32_
 
 /*
  * Applies the identities of the plan's shape until nothing new follows. GPUS: those that
- * speak of GPUs hold too. Reports the first that fails, and then sets `failed`. 0;
+ * speak of GPUs hold too. Reports the first that fails; others would only echo it. 0;
  * -EINVAL; -ENOMEM.
  */
 int plan_propagate(struct plan_work *work, bool gpus);

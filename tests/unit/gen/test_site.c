@@ -27,19 +27,20 @@ static void built_in(void **state)
 
 static void profile(void **state)
 {
-	static const char text[] = "version: 1\n"
-				   "name: hill\n"
-				   "slurm: 22.05\n"
-				   "plugin: no\n"
-				   "gpu_dialect: gpus_per_task\n"
-				   "partitions:\n"
-				   "  mm_dev: &dev {nodes: 1, cpus_per_node: 64, gpus_per_node: 8}\n"
-				   "  gpu cluster:\n"
-				   "    <<: *dev\n"
-				   "    nodes: 4\n"
-				   "    mem: 512G\n"
-				   "    time: 3-0\n"
-				   "  cpu:\n";
+	static const char text[] =
+		"version: 1\n"
+		"name: hill\n"
+		"slurm: 22.05\n"
+		"plugin: no\n"
+		"gpu_dialect: gpus_per_task\n"
+		"partitions:\n"
+		"  mm_dev: &dev {nodes: 1, cpus_per_node: 64, gpus_per_node: 8}\n"
+		"  gpu cluster:\n"
+		"    <<: *dev\n"
+		"    nodes: 4\n"
+		"    mem: 512G\n"
+		"    time: 3-0\n"
+		"  cpu:\n";
 	const struct spec_partition *partition;
 	struct diag diag = {0};
 	struct spec_site site;
@@ -97,21 +98,24 @@ static void faults(void **state)
 	static const struct {
 		const char *text, *expected;
 	} rows[] = {
-		{"gpu_dialect: gpus",
-		 "site.yaml:1:14: error: gpu_dialect: 'gpus' is not one of: gres gpus_per_node "
-		 "gpus_per_task [spec-value]\n"},
+		{"gpu_dialect: gpus", "site.yaml:1:14: error: gpu_dialect: 'gpus' is not "
+				      "one of: gres gpus_per_node "
+				      "gpus_per_task [spec-value]\n"},
 		{"partitions: {a: 1}",
 		 "site.yaml:1:17: error: partitions: a must be a map [spec-type]\n"},
-		{"partitions: [a]", "site.yaml:1:13: error: partitions is a list; expected a map of "
-				    "names to maps [spec-type]\n"},
-		{"partitions: {a: {node: 1}}",
-		 "site.yaml:1:18: error: unknown key node in partitions; did you mean nodes? "
-		 "[spec-unknown-key]\n"},
+		{"partitions: [a]",
+		 "site.yaml:1:13: error: partitions is a list; expected a map of "
+		 "names to maps [spec-type]\n"},
+		{"partitions: {a: {node: 1}}", "site.yaml:1:18: error: unknown key node "
+					       "in partitions; did you mean nodes? "
+					       "[spec-unknown-key]\n"},
 		{"partitions: {a: {nodes: 1}, a: {}}",
-		 "site.yaml:1:29: error: key a stands here a second time; the first is on line 1 "
+		 "site.yaml:1:29: error: key a stands here a second time; the first is "
+		 "on line 1 "
 		 "[spec-duplicate-key]\n"},
-		{"launcher: torch\n", "site.yaml:1:1: error: unknown key launcher at the top level "
-				      "[spec-unknown-key]\n"},
+		{"launcher: torch\n",
+		 "site.yaml:1:1: error: unknown key launcher at the top level "
+		 "[spec-unknown-key]\n"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

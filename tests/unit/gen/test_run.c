@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* What a rank runs: script, module, command, and MMDetection's training. */
+#include "support.h"
+
+#include "gen/plan/plan.h"
+
+#include <errno.h>
+
+struct job {
+	struct spec spec;
+	struct spec_site site;
+	struct plan plan;
+	struct diag diag;
+	int rc;
+};
+
+static void make(struct job *job, const char *text)
+{
+	memset(job, 0, sizeof(*job));
+	spec_site_init(&job->site);
+	assert_int_equal(
+		spec_read_text(&job->spec, "job.yaml", text, strlen(text), &job->diag),
+		0);
+	/* Behind the text, so that its lines keep their numbers and no number is missing.
+	 */
+	assert_int_equal(spec_override(&job->spec, "resources.nodes=1", &job->diag), 0);
+	job->rc = plan_make(&job->plan, &job->spec, &job->site, &job->diag);
+}
+
+static void clear(struct job *job)
+{
+	plan_clear(&job->plan);
+	spec_clear(&job->spec);
+	diag_clear(&job->diag);
+}
+
+static void assert_text(const char *got, const char *expected)
+{
+	if (expected)
+		assert_string_equal(got, expected);
+	else
+		assert_null(got);
+}
+
+static void programs(void **state)
+{
+	static const struct {
+		const char *text;
+		enum plan_program kind;
+		const char *python, *target, *args[7];
+	} rows[] = {
+		{"run: {script: a.py}", PLAN_SCRIPT, "python", "a.py", {NULL}},
+		{"run: {script: a.py, args: [-x, 'b c'], python: /opt/py/bin/python3}",
+		 PLAN_SCRIPT,
+		 "/opt/py/bin/python3",
+		 "a.py",
+		 {"-x", "b c"}},
+		{"run: {module: pkg.train, args: --lr 0.1}",
+		 PLAN_MODULE,
+		 "python",
+		 "pkg.train",
+		 {"--lr", "0.1"}},
+		{"run: {command: [./a.out, -v], args: [x]}",
+		 PLAN_COMMAND,
+		 NULL,
+		 NULL,
+		 {"./a.out", "-v", "x"}},
+		/* A command that starts Python is what it starts. */
+		{"run: {command: python3 tools/train.py cfg.py, args: --amp}",
+		 PLAN_SCRIPT,
+		 "python3",
+		 "tools/train.py",
+		 {"cfg.py", "--amp"}},
+		{"run: {command: /usr/bin/python3.11 -m pkg.train -v}",
+		 PLAN_MODULE,
+		 "/usr/bin/python3.11",
+		 "pkg.train",
+		 {"-v"}},
+		/* Other options of python, other programs named alike: left alone. */
+		{"run: {command: python -u a.py}",
+		 PLAN_COMMAND,
+		 NULL,
+		 NULL,
+		 {"python", "-u", "a.py"}},
+		{"run: {command: python -m}", PLAN_COMMAND, NULL, NULL, {"python", "-m"}},
+		{"run: {command: python}", PLAN_COMMAND, NULL, NULL, {"python"}},
+		{"run: {command: pythonista a.py}",
+		 PLAN_COMMAND,
+		 NULL,
+		 NULL,
+		 {"pythonista", "a.py"}},
+		/* MMDetection. */
+		{"launcher: mmengine\nmmdet: {config: c.py}",
+		 PLAN_SCRIPT,
+		 "python",
+		 "tools/train.py",
+		 {"c.py", "--launcher", "pytorch"}},
+		{"launcher: torchrun\nmmdet: {config: c.py, work_dir: w d}\n"
+		 "run: {script: my/train.py, args: [--amp], python: python3}",
+		 PLAN_SCRIPT,
+		 "python3",
+		 "my/train.py",
+		 {"c.py", "--work-dir", "w d", "--launcher", "pytorch", "--amp"}},
+		{"mmdet: {config: c.py}\nrun: {args: [--work-dir=x]}",
+		 PLAN_SCRIPT,
+		 "python",
+		 "tools/train.py",
+		 {"c.py", "--launcher", "pytorch", "--work-dir=x"}},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job job;
+		size_t count = 0;
+
+		print_message("# row %zu\n", i);
+		make(&job, rows[i].text);
+		assert_int_equal(job.rc, 0);
+		assert_int_equal(job.diag.count, 0);
+		assert_int_equal(job.plan.run.kind, rows[i].kind);
+		assert_text(job.plan.run.python, rows[i].python);
+		assert_text(job.plan.run.target, rows[i].target);
+		while (rows[i].args[count])
+			count++;
+		assert_int_equal(job.plan.run.count, count);
+		for (size_t j = 0; j < count; j++)
+			assert_string_equal(job.plan.run.args[j], rows[i].args[j]);
+		assert_null(job.plan.run.workdir);
+		clear(&job);
+	}
+}
+
+static void faults(void **state)
+{
+	static const struct {
+		const char *text, *expected;
+	} rows[] = {
+		{"name: x",
+		 "job.yaml: error: the spec names no program to run [plan-run]\n"
+		 "  fix: add run.script, run.module, run.command or the section "
+		 "mmdet\n"},
+		{"run:\n  script: a\n  command: b\n",
+		 "job.yaml:3:12: error: run.command is given beside run.script; a job "
+		 "runs one "
+		 "program [plan-run]\n"},
+		{"run:\n  module: a\n  script: b\n",
+		 "job.yaml:2:11: error: run.module is given beside run.script; a job "
+		 "runs one "
+		 "program [plan-run]\n"},
+		{"run: {command: []}",
+		 "job.yaml:1:16: error: command has no words [plan-run]\n"},
+		{"mmdet: {work_dir: w}",
+		 "job.yaml:1:19: error: mmdet.work_dir is given without mmdet.config "
+		 "[plan-run]\n"},
+		{"mmdet: {config: c}\nrun: {module: m}",
+		 "job.yaml:2:15: error: mmdet runs MMDetection's own script; give "
+		 "run.script for "
+		 "another one, or write all arguments here and remove mmdet "
+		 "[plan-run]\n"},
+		{"mmdet: {config: c}\nlauncher: jax\n",
+		 "job.yaml:2:11: error: MMDetection does not run under launcher jax "
+		 "[plan-run]\n"
+		 "  fix: launcher: torchrun or launcher: mmengine\n"},
+		{"mmdet: {config: c, work_dir: w}\nrun: {args: [--launcher, slurm, "
+		 "--work-dir=v]}\n",
+		 "job.yaml:2:14: error: --launcher stands in run.args, but mmdet adds it "
+		 "to fit "
+		 "the launcher; remove it [plan-run]\n"
+		 "job.yaml:2:33: error: --work-dir stands in run.args and as "
+		 "mmdet.work_dir; "
+		 "remove one [plan-run]\n"},
+		/* Numbers and program are wrong each on its own: both are said. */
+		{"resources: {gpus: 3, gpus_per_node: 2}\n",
+		 "job.yaml: error: the spec names no program to run [plan-run]\n"
+		 "  fix: add run.script, run.module, run.command or the section mmdet\n"
+		 "-s:1:17: error: gpus 3 != nodes 1 x gpus_per_node 2: nodes 1 (-s), "
+		 "gpus 3 (line "
+		 "1), gpus_per_node 2 (line 1) [plan-identity]\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job job;
+
+		print_message("# row %zu\n", i);
+		make(&job, rows[i].text);
+		assert_int_equal(job.rc, -EINVAL);
+		assert_diag(&job.diag, rows[i].expected);
+		clear(&job);
+	}
+}
+
+static void python_beside_a_command_is_said(void **state)
+{
+	struct job job;
+
+	make(&job, "run: {command: ./a.out, python: python3, workdir: /w}");
+	assert_int_equal(job.rc, 0);
+	assert_string_equal(job.plan.run.workdir, "/w");
+	assert_diag(&job.diag,
+		    "job.yaml:1:33: warning: run.python is not used: run.command names "
+		    "its own program [plan-run]\n");
+	clear(&job);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(programs),
+		cmocka_unit_test(faults),
+		cmocka_unit_test(python_beside_a_command_is_said),
+	};
+
+	return cmocka_run_group_tests_name("run", tests, NULL, NULL);
+}
