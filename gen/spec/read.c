@@ -197,23 +197,33 @@ static int read_launcher(struct reader *reader, const struct spec_field *field,
 	return -EINVAL;
 }
 
-/* The rule of what a binding can be stands in the launch settings and nowhere else. */
+/*
+ * The rule of what a binding can be stands in the launch settings and nowhere else. They
+ * take lists; a comma that ends the value, as in `order,off`, would say something else as
+ * well.
+ */
 static int read_binding(struct reader *reader, const struct spec_field *field,
 			const struct spec_node *node, void *place)
 {
+	const char *text = node->text, *map = "map:";
+	const char *devices =
+		strncmp(text, map, strlen(map)) == 0 ? text + strlen(map) : NULL;
 	struct launch_settings settings;
 	struct launch_error error = {{0}};
 	char list[sizeof(settings.gpus_map) + 16];
-	int length = snprintf(list, sizeof(list), "gpus=%s", node->text);
+	int length = snprintf(list, sizeof(list), "gpus=%s", text);
 
 	launch_settings_init(&settings);
-	if (length < (int)sizeof(list) &&
-	    launch_settings_parse(&settings, list, &error) == 0)
-		return 0;
-	diag_add(reader->diag, DIAG_ERROR, "spec-value", &node->place, "%s: %s",
-		 field->name,
-		 launch_error_is_set(&error) ? error.text : "the list is too long");
-	return -EINVAL;
+	if (length >= (int)sizeof(list) || (!devices && strchr(text, ',')))
+		return value_is_wrong(reader, field, node, "one way to bind GPUs");
+	if (launch_settings_parse(&settings, list, &error) < 0) {
+		diag_add(reader->diag, DIAG_ERROR, "spec-value", &node->place, "%s",
+			 error.text);
+		return -EINVAL;
+	}
+	if (devices && strcmp(settings.gpus_map, devices) != 0)
+		return value_is_wrong(reader, field, node, "one list of devices");
+	return 0;
 }
 
 static int read_time(struct reader *reader, const struct spec_field *field,

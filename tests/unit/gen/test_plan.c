@@ -408,13 +408,16 @@ static void partition_spreads_a_total(void **state)
 {
 	static const struct {
 		const char *resources;
-		uint64_t nodes, gpus_per_node;
-	} rows[] =
-		{
-			{"gpus: 16", 2, 8}, {"gpus: 8", 1, 8},
-			{"gpus: 3", 1, 3},  {"gpus: 16, nodes: 4", 4, 4},
-			{"gpus: 12", 0, 0}, /* 8 and 4: no even plan */
-		};
+		uint64_t nodes, gpus_per_node, ntasks_per_node;
+	} rows[] = {
+		{"gpus: 16", 2, 8, 8},
+		{"gpus: 8", 1, 8, 8},
+		{"gpus: 3", 1, 3, 3},
+		{"gpus: 16, nodes: 4", 4, 4, 4},
+		/* Two totals alone: their ratio is known before any node is. */
+		{"gpus: 16, ntasks: 32", 2, 8, 16},
+		{"gpus: 12", 0, 0, 0}, /* 8 and 4: no even plan */
+	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct job job;
@@ -424,6 +427,8 @@ static void partition_spreads_a_total(void **state)
 		assert_int_equal(plan_value(&job.plan, PLAN_NODES), rows[i].nodes);
 		assert_int_equal(plan_value(&job.plan, PLAN_GPUS_PER_NODE),
 				 rows[i].gpus_per_node);
+		assert_int_equal(plan_value(&job.plan, PLAN_NTASKS_PER_NODE),
+				 rows[i].ntasks_per_node);
 		clear(&job);
 	}
 }

@@ -232,6 +232,9 @@ static void faults(void **state)
 		 "job.yaml:1:24: error: exclusive: 'maybe' is not one of: true false "
 		 "user mcs "
 		 "[spec-value]\n"},
+		{"launcher: zzzzzzzz",
+		 "job.yaml:1:11: error: launcher: there is no 'zzzzzzzz'; "
+		 "`srank launchers` lists them all [spec-value]\n"},
 		{"resources: {gpu_type: 'a:8'}",
 		 "job.yaml:1:23: error: gpu_type: 'a:8' is not a name of letters, "
 		 "digits, _ . - "
@@ -347,6 +350,38 @@ static void faults(void **state)
 		print_message("# row %zu\n", i);
 		assert_int_equal(read_text(&spec, rows[i].text, &diag), -EINVAL);
 		assert_diag(&diag, rows[i].expected);
+		spec_clear(&spec);
+	}
+}
+
+static void bindings(void **state)
+{
+	static const char *const right[] = {"order", "mask",      "first",  "none",
+					    "map:0", "map:0-3,7", "map:7*2"};
+	static const char *const wrong[] = {"ordr",        "order,off",    "mask,local=0",
+					    "map:",        "map:0,off",    "''",
+					    "order,order", "map:0,verbose"};
+	char text[128];
+
+	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+		struct diag diag = {0};
+		struct spec spec;
+
+		snprintf(text, sizeof(text), "binding:\n  gpus: %s\n", right[i]);
+		assert_int_equal(read_text(&spec, text, &diag), 0);
+		assert_string_equal(spec.binding.gpus.text, right[i]);
+		diag_clear(&diag);
+		spec_clear(&spec);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		struct diag diag = {0};
+		struct spec spec;
+
+		snprintf(text, sizeof(text), "binding:\n  gpus: %s\n", wrong[i]);
+		assert_int_equal(read_text(&spec, text, &diag), -EINVAL);
+		assert_int_equal(diag.count, 1);
+		print_message("# %s\n", diag.items[0].message);
+		diag_clear(&diag);
 		spec_clear(&spec);
 	}
 }
@@ -498,6 +533,30 @@ static void wide_merges_are_counted(void **state)
 	assert_int_equal(read_text(&spec, text, &diag), -EINVAL);
 	assert_non_null(strstr(diag.items[0].message, "more than 4096 keys"));
 	diag_clear(&diag);
+	spec_clear(&spec);
+}
+
+static void merges_have_a_depth(void **state)
+{
+	struct diag diag = {0};
+	char text[4096] = "x-0: &a0 {nodes: 1}\n";
+	struct spec spec;
+
+	for (int n = 1; n <= 40; n++) {
+		size_t at = strlen(text);
+
+		snprintf(text + at, sizeof(text) - at, "x-%d: &a%d {<<: *a%d}\n", n, n,
+			 n - 1);
+	}
+	strcat(text, "resources:\n  <<: *a15\n");
+	assert_int_equal(read_text(&spec, text, &diag), 0);
+	assert_int_equal(spec.resources.nodes.number, 1);
+	spec_clear(&spec);
+	strcpy(strstr(text, "*a15\n"), "*a16\n");
+	assert_int_equal(read_text(&spec, text, &diag), -EINVAL);
+	/* The innermost alias that is one too deep. */
+	assert_diag(&diag,
+		    "job.yaml:2:15: error: merges nest deeper than 16 [spec-yaml]\n");
 	spec_clear(&spec);
 }
 
@@ -687,11 +746,13 @@ int main(void)
 		cmocka_unit_test(absent_and_null_are_not_given),
 		cmocka_unit_test(flags),
 		cmocka_unit_test(faults),
+		cmocka_unit_test(bindings),
 		cmocka_unit_test(what_is_right_is_kept_beside_faults),
 		cmocka_unit_test(anchors_and_merge_keys),
 		cmocka_unit_test(bounds_hold),
 		cmocka_unit_test(bombs_do_not_go_off),
 		cmocka_unit_test(wide_merges_are_counted),
+		cmocka_unit_test(merges_have_a_depth),
 		cmocka_unit_test(many_faults_end_the_reading),
 		cmocka_unit_test(overrides),
 		cmocka_unit_test(wrong_overrides_change_nothing),
