@@ -359,7 +359,7 @@ static void bindings(void **state)
 	static const char *const right[] = {"order", "mask",      "first",  "none",
 					    "map:0", "map:0-3,7", "map:7*2"};
 	static const char *const wrong[] = {"ordr",        "order,off",    "mask,local=0",
-					    "map:",        "map:0,off",    "''",
+					    "'map:'",      "map:0,off",    "''",
 					    "order,order", "map:0,verbose"};
 	char text[128];
 
