@@ -6,6 +6,7 @@
 #include "spank/launch/environment.h"
 
 #include "spank/launch/hostlist.h"
+#include "spank/launch/order.h"
 #include "spank/launch/rendezvous.h"
 
 #include <errno.h>
@@ -61,24 +62,8 @@ static const char *const stale[] = {
 	"TORCHELASTIC_RESTART_COUNT",
 	"TORCHELASTIC_RUN_ID",
 	"TORCHELASTIC_USE_AGENT_STORE",
-};
-
-static const struct launch_variable worker_variables[] = {
-	{"RANK", LAUNCH_VALUE_RANK, LAUNCH_ALWAYS, NULL},
-	{"WORLD_SIZE", LAUNCH_VALUE_WORLD_SIZE, LAUNCH_ALWAYS, NULL},
-	{"LOCAL_RANK", LAUNCH_VALUE_LOCAL_RANK, LAUNCH_ALWAYS, NULL},
-	{"LOCAL_WORLD_SIZE", LAUNCH_VALUE_LOCAL_SIZE, LAUNCH_ALWAYS, NULL},
-	{"NODE_RANK", LAUNCH_VALUE_NODE_RANK, LAUNCH_ALWAYS, NULL},
-	/* Lightning's torchelastic environment reads this one and not NODE_RANK. */
-	{"GROUP_RANK", LAUNCH_VALUE_NODE_RANK, LAUNCH_ALWAYS, NULL},
-	{"NNODES", LAUNCH_VALUE_NNODES, LAUNCH_ALWAYS, NULL},
-	{NULL},
-};
-
-static const struct launch_variable node_variables[] = {
-	{"NODE_RANK", LAUNCH_VALUE_NODE_RANK, LAUNCH_ALWAYS, NULL},
-	{"NNODES", LAUNCH_VALUE_NNODES, LAUNCH_ALWAYS, NULL},
-	{NULL},
+	/* Between srun and us. */
+	LAUNCH_ORDER_VARIABLE,
 };
 
 static struct launch_assignment *find(const struct launch_environment *env,
@@ -198,6 +183,7 @@ struct workers {
 	struct context *context;
 	FILE *out;
 	uint32_t *tasks; /* per node */
+	char **names;    /* of the nodes by place, under an arbitrary distribution */
 	uint32_t nodes;  /* of tasks that are filled in */
 	uint32_t first;  /* local rank with which the round starts */
 	uint32_t stride;
@@ -290,7 +276,54 @@ static int add_node(const char *node, uint32_t position, void *arg)
 	return 0;
 }
 
-static int add_workers(struct workers *workers)
+static int keep_name(const char *name, uint32_t position, void *arg)
+{
+	struct workers *workers = arg;
+
+	if (position >= workers->context->facts->nnodes)
+		return -EINVAL;
+	workers->names[position] = strdup(name);
+	return workers->names[position] ? 0 : -ENOMEM;
+}
+
+/* A run of ranks on one node; here `tasks` counts those that it has had so far. */
+static int add_run(uint32_t place, uint32_t ntasks, void *arg)
+{
+	struct workers *workers = arg;
+	const struct launch_facts *facts = workers->context->facts;
+
+	if (place >= facts->nnodes || !workers->names[place])
+		return -EINVAL;
+	while (ntasks--) {
+		int r = add_worker(workers, workers->names[place],
+				   workers->tasks[place]++);
+
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int add_placed_workers(struct workers *workers)
+{
+	const struct launch_facts *facts = workers->context->facts;
+	int r;
+
+	workers->names = calloc(facts->nnodes, sizeof(*workers->names));
+	if (!workers->names)
+		return -ENOMEM;
+	r = launch_hostlist_each(facts->order, keep_name, workers);
+	if (r == 0)
+		r = launch_counts_each(facts->placement, add_run, workers);
+	for (uint32_t i = 0; i < facts->nnodes; i++)
+		free(workers->names[i]);
+	free(workers->names);
+	if (r)
+		return r;
+	return workers->rank == facts->ntasks ? 0 : -EINVAL;
+}
+
+static int add_rounds_of_workers(struct workers *workers)
 {
 	const struct launch_facts *facts = workers->context->facts;
 	int r;
@@ -298,7 +331,6 @@ static int add_workers(struct workers *workers)
 	r = launch_counts_each(facts->tasks_per_node, fill_tasks, workers);
 	if (r)
 		return r;
-	fprintf(workers->out, "{\"cluster\":{\"worker\":[");
 	while (workers->rank < facts->ntasks) {
 		uint32_t before = workers->rank;
 
@@ -309,9 +341,20 @@ static int add_workers(struct workers *workers)
 			return -EINVAL;
 		workers->first += workers->stride;
 	}
+	return 0;
+}
+
+static int add_workers(struct workers *workers)
+{
+	const struct launch_facts *facts = workers->context->facts;
+	int r;
+
+	fprintf(workers->out, "{\"cluster\":{\"worker\":[");
+	r = facts->placement ? add_placed_workers(workers)
+			     : add_rounds_of_workers(workers);
 	fprintf(workers->out, "]},\"task\":{\"type\":\"worker\",\"index\":%u}}",
 		facts->rank);
-	return 0;
+	return r;
 }
 
 /* User's MASTER_ADDR goes into JSON as it is, so it must need no escape there. */
@@ -340,7 +383,8 @@ static int set_tf_config(struct context *context, const char *name)
 			"TF_CONFIG: the step has %u nodes, but %.80s does not "
 			"name as many",
 			facts->nnodes, facts->nodelist ? facts->nodelist : "(null)");
-	if (facts->layout == LAUNCH_LAYOUT_OTHER && facts->nnodes > 1)
+	if (facts->layout == LAUNCH_LAYOUT_OTHER && facts->nnodes > 1 &&
+	    !facts->placement)
 		return launch_error_set(
 			context->err, -EINVAL,
 			"TF_CONFIG: the node of every rank is not known in a "
@@ -384,15 +428,69 @@ out:
 	return r;
 }
 
-static int set_cross(struct context *context, const char *name, uint32_t nodes)
+static int bad_counts(struct context *context, const char *name)
+{
+	const char *text = context->facts->tasks_per_node;
+
+	return launch_error_set(context->err, -EINVAL,
+				"%s: %.80s is not a list of task counts", name,
+				text ? text : "(null)");
+}
+
+/*
+ * Positions of this node and of rank 0's in nodelist and tasks_per_node. That is the node
+ * id but in a step of several components.
+ */
+static int find_positions(const struct launch_facts *facts, uint32_t *node,
+			  uint32_t *head)
+{
+	int r;
+
+	*node = facts->node_rank;
+	*head = facts->head_id;
+	if (!facts->het)
+		return 0;
+	if (!facts->node)
+		return -EINVAL;
+	r = launch_hostlist_find(facts->nodelist, facts->node, node);
+	/* With the user's own MASTER_ADDR it need not be known: then any one is first. */
+	*head = 0;
+	if (r == 0 && facts->head)
+		r = launch_hostlist_find(facts->nodelist, facts->head, head);
+	return r;
+}
+
+/*
+ * Nodes that have a task with this local rank and come before this one: rank 0's first,
+ * the others as they stand in the list.
+ */
+static int set_cross_rank(struct context *context, const char *name)
+{
+	const struct launch_facts *facts = context->facts;
+	const char *text = facts->tasks_per_node;
+	uint32_t above = 0, node, head, tasks;
+
+	if (find_positions(facts, &node, &head))
+		return launch_error_set(context->err, -EINVAL,
+					"%s: the node of the task is not among %.80s",
+					name, facts->nodelist);
+	if (node != head) {
+		if (launch_counts_above(text, facts->local_rank, node, &above) ||
+		    launch_counts_nth(text, head, &tasks))
+			return bad_counts(context, name);
+		above += head > node && tasks > facts->local_rank;
+	}
+	return set_number(context, name, above);
+}
+
+static int set_cross_size(struct context *context, const char *name)
 {
 	const struct launch_facts *facts = context->facts;
 	uint32_t above;
 
-	if (launch_counts_above(facts->tasks_per_node, facts->local_rank, nodes, &above))
-		return launch_error_set(
-			context->err, -EINVAL, "%s: %.80s is not a list of task counts",
-			name, facts->tasks_per_node ? facts->tasks_per_node : "(null)");
+	if (launch_counts_above(facts->tasks_per_node, facts->local_rank, facts->nnodes,
+				&above))
+		return bad_counts(context, name);
 	return set_number(context, name, above);
 }
 
@@ -411,6 +509,8 @@ static int set_local_addr(struct context *context, const char *name)
 	char addr[LAUNCH_ADDR_MAX];
 	int r;
 
+	if (context->settings->addr != LAUNCH_ADDR_NAME && context->facts->node_addr)
+		return set_text(context, name, context->facts->node_addr);
 	if (!context->facts->node)
 		return 0;
 	r = launch_node_address(context->facts->node, context->settings, addr,
@@ -418,12 +518,29 @@ static int set_local_addr(struct context *context, const char *name)
 	return r ? r : set_text(context, name, addr);
 }
 
+/* KEY= in a list such as PyTorch's _parse_rendezvous_config() takes apart. */
+static bool has_key(const char *list, const char *key)
+{
+	size_t length = strlen(key);
+
+	for (const char *p = list; p; p = strchr(p, ',')) {
+		p += strspn(p, ", \t");
+		if (strncmp(p, key, length) == 0 &&
+		    p[length + strspn(p + length, " \t")] == '=')
+			return true;
+	}
+	return false;
+}
+
 /* Where the user named the meeting place, it may be no node of the step at all. */
 static int set_is_host(struct context *context, const char *name)
 {
-	if (context->facts->user_addr)
+	const char *users = context->facts->user_rdzv_conf;
+
+	if (context->facts->user_addr || (users && has_key(users, "is_host")))
 		return 0;
-	return launch_environment_set(context->env, name, "is_host=%d",
+	return launch_environment_set(context->env, name, "%s%sis_host=%d",
+				      users ? users : "", users ? "," : "",
 				      context->facts->rank == 0);
 }
 
@@ -450,10 +567,9 @@ static int set_variable(struct context *context, const struct launch_variable *v
 	case LAUNCH_VALUE_NNODES:
 		return set_number(context, name, facts->nnodes);
 	case LAUNCH_VALUE_CROSS_RANK:
-		/* tasks_per_node is in the order of the node ids. */
-		return set_cross(context, name, facts->node_rank);
+		return set_cross_rank(context, name);
 	case LAUNCH_VALUE_CROSS_SIZE:
-		return set_cross(context, name, facts->nnodes);
+		return set_cross_size(context, name);
 	case LAUNCH_VALUE_NPROC:
 		ngpus = launch_facts_ngpus(facts);
 		return ngpus ? set_number(context, name, ngpus) : 0;
@@ -481,6 +597,66 @@ static int set_variable(struct context *context, const struct launch_variable *v
 	return -EINVAL;
 }
 
+/* What the user has set of the variables that are his to set; NULL: nothing. */
+static const char *users_own(const struct launch_facts *facts,
+			     const struct launch_variable *variable)
+{
+	if (!variable->keep)
+		return NULL;
+	switch (variable->value) {
+	case LAUNCH_VALUE_NPROC:
+		return facts->user_nproc;
+	case LAUNCH_VALUE_IS_HOST:
+		return facts->user_rdzv_conf;
+	default:
+		return facts->user_restarts;
+	}
+}
+
+static int marker_of(char *marker, size_t size, const char *name)
+{
+	int length = snprintf(marker, size, "SRANK_%s", name);
+
+	return length >= 0 && (size_t)length < size ? 0 : -ENAMETOOLONG;
+}
+
+/*
+ * A value that we chose is marked as ours, so that a step started inside this one chooses
+ * again. A user's value is not, so that it stays the user's in there, too.
+ */
+static int set_marked(struct context *context, const char *name, const char *value,
+		      bool users)
+{
+	char marker[64];
+	int r = marker_of(marker, sizeof(marker), name);
+
+	if (r == 0)
+		r = set_text(context, name, value);
+	return r ? r
+		 : launch_environment_set(context->env, marker, users ? NULL : "%s",
+					  value);
+}
+
+/* Those of a launcher that must be told from the user's own are marked. */
+static int set_or_keep(struct context *context, const struct launch_variable *variable)
+{
+	const char *users = users_own(context->facts, variable);
+	const char *value;
+	char marker[64];
+	int r;
+
+	if (users && variable->value != LAUNCH_VALUE_IS_HOST)
+		return 0;
+	r = set_variable(context, variable);
+	if (r || !variable->keep)
+		return r;
+	value = launch_environment_get(context->env, variable->name);
+	if (!value || (users && strcmp(value, users) == 0))
+		return 0;
+	r = marker_of(marker, sizeof(marker), variable->name);
+	return r ? r : set_text(context, marker, value);
+}
+
 static int set_variables(struct context *context, const struct launch_variable *variables)
 {
 	enum launch_when other =
@@ -490,28 +666,31 @@ static int set_variables(struct context *context, const struct launch_variable *
 		int r = 0;
 
 		if (variables->when != other)
-			r = set_variable(context, variables);
+			r = set_or_keep(context, variables);
 		if (r)
 			return r;
 	}
 	return 0;
 }
 
-static int remove_stale(struct context *context)
+/* The variables of a launcher but for those that the user has set and may. */
+static int remove_launcher(struct context *context,
+			   const struct launch_launcher *launcher)
 {
-	const struct launch_launcher *outer = NULL;
-	int r;
+	const struct launch_variable *variable = launcher ? launcher->variables : NULL;
 
-	for (size_t i = 0; i < COUNT(stale); i++) {
-		r = remove_variable(context, stale[i]);
-		if (r)
-			return r;
-	}
-	if (context->facts->outer)
-		outer = launch_launcher_find(context->facts->outer);
-	for (const struct launch_variable *variable = outer ? outer->variables : NULL;
-	     variable && variable->name; variable++) {
-		r = remove_variable(context, variable->name);
+	for (; variable && variable->name; variable++) {
+		const char *users = users_own(context->facts, variable);
+		char marker[64];
+		int r;
+
+		if (users)
+			r = set_marked(context, variable->name, users, true);
+		else
+			r = remove_variable(context, variable->name);
+		if (r == 0 && variable->keep && !users)
+			r = marker_of(marker, sizeof(marker), variable->name) ||
+			    remove_variable(context, marker);
 		if (r)
 			return r;
 	}
@@ -519,17 +698,31 @@ static int remove_stale(struct context *context)
 }
 
 /*
- * A value that we chose is marked as ours, so that a step started inside this one chooses
- * again. A user's value is not, so that it stays the user's in there, too.
+ * What is left of an outer step's launcher, and what there is of this one's: in
+ * torchrun's table, a user's PET_RDZV_ENDPOINT would overrule PET_MASTER_ADDR.
  */
-static int set_marked(struct context *context, const char *name, const char *marker,
-		      const char *value, bool users)
+static int remove_stale(struct context *context)
 {
-	int r = set_text(context, name, value);
+	const struct launch_launcher *launcher = context->settings->launcher;
+	const struct launch_facts *facts = context->facts;
+	int r;
 
-	return r ? r
-		 : launch_environment_set(context->env, marker, users ? NULL : "%s",
-					  value);
+	for (size_t i = 0; i < COUNT(stale); i++) {
+		r = remove_variable(context, stale[i]);
+		if (r)
+			return r;
+	}
+	r = remove_launcher(context,
+			    facts->outer ? launch_launcher_find(facts->outer) : NULL);
+	if (r || !launch_has_ranks(facts, context->settings))
+		return r;
+	for (const char *const *name = launcher ? launcher->removes : NULL; name && *name;
+	     name++) {
+		r = remove_variable(context, *name);
+		if (r)
+			return r;
+	}
+	return remove_launcher(context, launcher);
 }
 
 static int set_rendezvous(struct context *context)
@@ -546,31 +739,59 @@ static int set_rendezvous(struct context *context)
 			context->err);
 	if (r)
 		return r;
-	r = set_marked(context, "MASTER_ADDR", "SRANK_MASTER_ADDR", context->addr,
-		       facts->user_addr);
+	r = set_marked(context, "MASTER_ADDR", context->addr, facts->user_addr);
 	if (r)
 		return r;
 	snprintf(port, sizeof(port), "%u", context->port);
-	return set_marked(context, "MASTER_PORT", "SRANK_MASTER_PORT", port,
-			  facts->user_port);
+	return set_marked(context, "MASTER_PORT", port, facts->user_port);
 }
 
-/* A node-shape launcher has one worker for each GPU that it sees, any other task is one.
+static bool takes(const struct launch_launcher *launcher, enum launch_value value)
+{
+	const struct launch_variable *variable = launcher ? launcher->variables : NULL;
+
+	for (; variable && variable->name; variable++) {
+		if (variable->value == value)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A node-shape launcher has one worker for each GPU that it sees, or as many as the user
+ * says (a number, or "cpu"; the others that torchrun takes mean GPUs). Any other task is
+ * one.
  */
+static uint32_t count_workers(const struct context *context)
+{
+	const struct launch_facts *facts = context->facts;
+	uint32_t workers = launch_facts_ngpus(facts);
+	unsigned long number;
+	char *end;
+
+	if (context->shape != LAUNCH_NODE)
+		return 1;
+	if (facts->user_nproc && takes(context->settings->launcher, LAUNCH_VALUE_NPROC)) {
+		number = strtoul(facts->user_nproc, &end, 10);
+		if (!*end && number <= UINT32_MAX)
+			workers = number;
+		else if (strcmp(facts->user_nproc, "cpu") == 0)
+			workers = facts->ncpus;
+	}
+	return workers ? workers : 1;
+}
+
 static int set_omp(struct context *context)
 {
 	const struct launch_facts *facts = context->facts;
-	uint32_t workers = 1;
+	uint32_t workers = count_workers(context);
 	char threads[16];
 
 	if (facts->user_omp || context->settings->omp_keep || !facts->ncpus)
 		return 0;
-	if (context->shape == LAUNCH_NODE && launch_facts_ngpus(facts))
-		workers = launch_facts_ngpus(facts);
 	snprintf(threads, sizeof(threads), "%u",
 		 facts->ncpus > workers ? facts->ncpus / workers : 1);
-	return set_marked(context, "OMP_NUM_THREADS", "SRANK_OMP_NUM_THREADS", threads,
-			  false);
+	return set_marked(context, "OMP_NUM_THREADS", threads, false);
 }
 
 static int check_shape(const struct context *context)
@@ -579,13 +800,8 @@ static int check_shape(const struct context *context)
 	const struct launch_settings *settings = context->settings;
 	const struct launch_launcher *launcher = settings->launcher;
 	struct launch_counts counts;
-	bool elastic = false;
 
-	for (const struct launch_variable *variable = launcher ? launcher->variables
-							       : NULL;
-	     variable && variable->name; variable++)
-		elastic = elastic || variable->when == LAUNCH_ELASTIC;
-	if (settings->elastic_max && !elastic)
+	if (settings->elastic_max && !takes(launcher, LAUNCH_VALUE_ELASTIC))
 		return launch_error_set(
 			context->err, -EINVAL,
 			"elastic=%u:%u is for launcher torchrun, and the launcher "
@@ -625,46 +841,75 @@ static int check_shape(const struct context *context)
 	return 0;
 }
 
+bool launch_has_ranks(const struct launch_facts *facts,
+		      const struct launch_settings *settings)
+{
+	return !facts->pty && (facts->ntasks != 1 || settings->asked);
+}
+
+/* What every task of its shape reads. */
+static int set_common(struct context *context, enum launch_shape shape)
+{
+	const struct launch_launcher *launcher = context->settings->launcher;
+	int r;
+
+	if (launcher && launcher->bare)
+		return 0;
+	r = set_rendezvous(context);
+	return r ? r : set_variables(context, launch_shape_variables(shape));
+}
+
+static int set_ranks(struct context *context)
+{
+	const struct launch_launcher *launcher = context->settings->launcher;
+	int r;
+
+	r = set_common(context, context->shape);
+	if (r)
+		return r;
+	r = set_variables(context, launcher ? launcher->variables : NULL);
+	if (r)
+		return r;
+	r = set_omp(context);
+	return r ? r
+		 : set_text(context, "SRANK_LAUNCHER",
+			    launcher ? launcher->name : "auto");
+}
+
+/* The variables of the node shape have no rank, and hold for any task. */
+static int set_meeting(struct context *context)
+{
+	int r = set_common(context, LAUNCH_NODE);
+
+	return r ? r : remove_variable(context, "SRANK_LAUNCHER");
+}
+
 int launch_environment(const struct launch_facts *facts,
 		       const struct launch_settings *settings,
 		       struct launch_environment *env, struct launch_error *err)
 {
-	const struct launch_launcher *launcher = settings->launcher;
+	bool ranks = launch_has_ranks(facts, settings);
 	struct context context = {
 		.facts = facts,
 		.settings = settings,
 		.env = env,
 		.err = err,
-		.shape = launch_shape(facts, settings),
+		.shape = ranks ? launch_shape(facts, settings) : LAUNCH_WORKER,
 	};
 	int r;
 
 	if (facts->submitit)
 		return 0;
-	r = check_shape(&context);
-	if (r)
-		return r;
+	if (ranks) {
+		r = check_shape(&context);
+		if (r)
+			return r;
+	}
 	context.node_rank = launch_node_rank(facts, context.shape);
 	r = remove_stale(&context);
 	if (r)
 		return r;
-	if (!launcher || !launcher->bare) {
-		r = set_rendezvous(&context);
-		if (r)
-			return r;
-		r = set_variables(&context, context.shape == LAUNCH_NODE
-						    ? node_variables
-						    : worker_variables);
-		if (r)
-			return r;
-	}
-	r = set_variables(&context, launcher ? launcher->variables : NULL);
-	if (r)
-		return r;
-	r = set_omp(&context);
-	if (r)
-		return r;
-	r = set_text(&context, "SRANK_LAUNCHER", launcher ? launcher->name : "auto");
+	r = ranks ? set_ranks(&context) : set_meeting(&context);
 	return r ? r : set_text(&context, "SRANK_VERSION", SRANK_VERSION);
 }
 

@@ -7,6 +7,7 @@
 
 #include "spank/launch/gpus.h"
 #include "spank/launch/hostlist.h"
+#include "spank/launch/order.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -119,6 +120,32 @@ static int read_users(const struct reader *reader, const char *name, const char 
 	return 0;
 }
 
+/*
+ * Our is_host= stands at the end, behind what the user had set; it is of the outer step's
+ * tasks, and they may be on other nodes.
+ */
+static int read_rdzv_conf(const struct reader *reader)
+{
+	char **conf = &reader->facts->user_rdzv_conf;
+	const char *ours;
+	char *item;
+	int r = read_text(reader, "PET_RDZV_CONF", conf);
+
+	if (r || !*conf)
+		return r;
+	ours = look_up(reader, "SRANK_PET_RDZV_CONF");
+	if (!ours || strcmp(ours, *conf) != 0)
+		return 0;
+	item = strrchr(*conf, ',');
+	if (item) {
+		*item = '\0';
+	} else {
+		free(*conf);
+		*conf = NULL;
+	}
+	return 0;
+}
+
 static int read_user(const struct reader *reader)
 {
 	struct launch_facts *facts = reader->facts;
@@ -136,6 +163,17 @@ static int read_user(const struct reader *reader)
 		return r;
 	facts->user_omp = omp;
 	free(omp);
+	r = read_users(reader, "PET_NPROC_PER_NODE", "SRANK_PET_NPROC_PER_NODE",
+		       &facts->user_nproc);
+	if (r)
+		return r;
+	r = read_users(reader, "PET_MAX_RESTARTS", "SRANK_PET_MAX_RESTARTS",
+		       &facts->user_restarts);
+	if (r)
+		return r;
+	r = read_rdzv_conf(reader);
+	if (r)
+		return r;
 	facts->user_device_order = look_up(reader, "CUDA_DEVICE_ORDER");
 	facts->submitit = look_up(reader, "SUBMITIT_EXECUTOR");
 	return read_text(reader, "SRANK_LAUNCHER", &facts->outer);
@@ -216,12 +254,14 @@ static int read_layout(const struct reader *reader)
  * leave the nodes of each component (`srun a : b` does not), and these tell two kinds of
  * step apart whose rank 0 is certain: the one in a single component, whose nodes are in
  * order, and the one over all components, which starts on the first node of component 0.
+ * Where all components share one node, there is no other.
  */
 static int read_components(const struct reader *reader)
 {
 	struct launch_facts *facts = reader->facts;
 	uint32_t size = 0, nodes = 0, count;
 	char head[LAUNCH_HOST_MAX] = "";
+	bool arbitrary;
 	int r;
 
 	r = read_number(reader, "SLURM_HET_SIZE", &size);
@@ -229,6 +269,7 @@ static int read_components(const struct reader *reader)
 		return 0;
 	if (r)
 		return r;
+	arbitrary = facts->head_uncertain;
 	for (uint32_t i = 0; i < size && i < HET_GROUPS_MAX; i++) {
 		char name[64];
 		const char *list;
@@ -237,20 +278,54 @@ static int read_components(const struct reader *reader)
 		list = look_up(reader, name);
 		if (!list || launch_hostlist_count(list, &count))
 			break;
-		if (strcmp(list, facts->nodelist) == 0)
+		/* Not the one over two components on the same node. */
+		if (strcmp(list, facts->nodelist) == 0 && count == facts->nnodes)
 			return 0;
 		if (i == 0 && launch_hostlist_nth(list, 0, head, sizeof(head)))
 			break;
 		nodes += count;
 	}
-	facts->het = true;
-	facts->layout = LAUNCH_LAYOUT_OTHER;
-	if (facts->head_uncertain || nodes != facts->nnodes) {
-		facts->head_uncertain = true;
+	launch_facts_set_het(facts);
+	if (launch_hostlist_count(facts->nodelist, &count) == 0 && count == 1 &&
+	    launch_hostlist_nth(facts->nodelist, 0, head, sizeof(head)) == 0)
+		return launch_facts_set_head(facts, head, 0);
+	if (!arbitrary && nodes == facts->nnodes)
+		return launch_facts_set_head(facts, head, 0);
+	return 0;
+}
+
+/*
+ * An arbitrary distribution: the first name of the step's list says nothing, srun does. A
+ * text that does not fit the step (it is of one component only) leaves rank 0 unknown.
+ */
+static int read_order(const struct reader *reader)
+{
+	struct launch_facts *facts = reader->facts;
+	char head[LAUNCH_HOST_MAX];
+	uint32_t head_id;
+	const char *text;
+	int r;
+
+	if (!facts->head_uncertain || facts->het)
 		return 0;
+	text = look_up(reader, LAUNCH_ORDER_VARIABLE);
+	if (!text)
+		return 0;
+	r = launch_order_read(text, facts->job_id, facts->step_id, facts->nnodes,
+			      facts->ntasks, &facts->order, &facts->placement);
+	if (r == -ENOMEM)
+		return r;
+	if (r)
+		return 0;
+	r = launch_hostlist_nth(facts->order, 0, head, sizeof(head));
+	if (r == 0)
+		r = launch_hostlist_find(facts->nodelist, head, &head_id);
+	if (r || !facts->placement) {
+		free(facts->order);
+		free(facts->placement);
+		facts->order = facts->placement = NULL;
 	}
-	facts->head = strdup(head);
-	return facts->head ? 0 : -ENOMEM;
+	return r ? 0 : launch_facts_set_head(facts, head, head_id);
 }
 
 static int check_less(const struct reader *reader, const char *name, uint32_t value,
@@ -264,29 +339,12 @@ static int check_less(const struct reader *reader, const char *name, uint32_t va
 		value, whole, size);
 }
 
-/*
- * srun sorts the components of a heterogeneous step by name, and then the counts are not
- * in the order of the node ids. SLURM_GTIDS names the tasks that run beside this one.
- */
-static void count_local(const struct reader *reader)
-{
-	struct launch_facts *facts = reader->facts;
-	const char *ids = facts->het ? look_up(reader, "SLURM_GTIDS") : NULL;
-
-	launch_counts_nth(facts->tasks_per_node, facts->node_rank, &facts->local_size);
-	if (!ids)
-		return;
-	facts->local_size = 1;
-	for (; *ids; ids++)
-		facts->local_size += *ids == ',';
-}
-
-static int check(const struct reader *reader)
+/* Node list and counts must name as many nodes and tasks as the step has. */
+static int check_step(const struct reader *reader)
 {
 	struct launch_facts *facts = reader->facts;
 	struct launch_counts counts;
 	uint32_t nodes;
-	int r;
 
 	if (launch_hostlist_count(facts->nodelist, &nodes))
 		return launch_error_set(
@@ -312,37 +370,20 @@ static int check(const struct reader *reader)
 					"SLURM_STEP_TASKS_PER_NODE=%.80s makes %u; " CURE,
 					facts->ntasks, facts->tasks_per_node,
 					counts.tasks);
-	r = check_less(reader, "SLURM_NODEID", facts->node_rank, "SLURM_STEP_NUM_NODES",
-		       facts->nnodes);
-	if (r)
-		return r;
-	r = check_less(reader, "SLURM_PROCID", facts->rank, "SLURM_STEP_NUM_TASKS",
-		       facts->ntasks);
-	if (r)
-		return r;
-	count_local(reader);
-	return check_less(reader, "SLURM_LOCALID", facts->local_rank,
-			  "the number of tasks on the node", facts->local_size);
+	return 0;
 }
 
-static int read_step(const struct reader *reader)
+static int read_shared(const struct reader *reader)
 {
 	struct launch_facts *facts = reader->facts;
-	const struct {
-		const char *name;
-		uint32_t *number;
-	} numbers[] = {
-		{"SLURM_JOB_ID", &facts->job_id},      {"SLURM_STEP_ID", &facts->step_id},
-		{"SLURM_NODEID", &facts->node_rank},   {"SLURM_PROCID", &facts->rank},
-		{"SLURM_LOCALID", &facts->local_rank},
-	};
 	int r;
 
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-		r = require_number(reader, numbers[i].name, numbers[i].number);
-		if (r)
-			return r;
-	}
+	r = require_number(reader, "SLURM_JOB_ID", &facts->job_id);
+	if (r)
+		return r;
+	r = require_number(reader, "SLURM_STEP_ID", &facts->step_id);
+	if (r)
+		return r;
 	r = require_either(reader, "SLURM_STEP_NUM_NODES", "SLURM_NNODES",
 			   &facts->nnodes);
 	if (r)
@@ -366,10 +407,106 @@ static int read_step(const struct reader *reader)
 	r = read_components(reader);
 	if (r)
 		return r;
-	r = read_devices(reader);
+	r = check_step(reader);
+	return r ? r : read_order(reader);
+}
+
+/*
+ * The node ids follow the node list, except in a step of several components: there, list
+ * and counts are sorted by name, the ids go by component. srun can start such a step
+ * inside any allocation (`srun a : b`), and no variable then says so.
+ */
+static uint32_t find_position(struct launch_facts *facts)
+{
+	uint32_t nodes, position = facts->node_rank;
+	char name[LAUNCH_HOST_MAX] = "";
+
+	if (!facts->node || launch_hostlist_count(facts->nodelist, &nodes) ||
+	    nodes != facts->nnodes)
+		return position;
+	launch_hostlist_nth(facts->nodelist, position, name, sizeof(name));
+	/* A front end has no place in the list (Slurm up to 23.11). */
+	if (strcmp(name, facts->node) != 0 &&
+	    launch_hostlist_find(facts->nodelist, facts->node, &position) == 0)
+		launch_facts_set_het(facts);
+	return position;
+}
+
+static int find_local_size(const struct reader *reader)
+{
+	struct launch_facts *facts = reader->facts;
+	const char *ids = NULL;
+
+	launch_counts_nth(facts->tasks_per_node, find_position(facts),
+			  &facts->local_size);
+	/* The tasks of this component beside this one, also where two share a node. */
+	if (facts->het)
+		ids = look_up(reader, "SLURM_GTIDS");
+	if (ids) {
+		facts->local_size = 1;
+		for (; *ids; ids++)
+			facts->local_size += *ids == ',';
+	}
+	return check_less(reader, "SLURM_LOCALID", facts->local_rank,
+			  "the number of tasks on the node", facts->local_size);
+}
+
+/* The task must have a place in the step. */
+static int check_task(const struct reader *reader)
+{
+	struct launch_facts *facts = reader->facts;
+	char name[LAUNCH_HOST_MAX] = "";
+	uint32_t place;
+	int r;
+
+	r = check_less(reader, "SLURM_NODEID", facts->node_rank, "SLURM_STEP_NUM_NODES",
+		       facts->nnodes);
 	if (r)
 		return r;
-	return check(reader);
+	r = check_less(reader, "SLURM_PROCID", facts->rank, "SLURM_STEP_NUM_TASKS",
+		       facts->ntasks);
+	if (r)
+		return r;
+	r = find_local_size(reader);
+	if (r || !facts->placement || !facts->node)
+		return r;
+	launch_counts_nth(facts->placement, facts->rank, &place);
+	launch_hostlist_nth(facts->order, place, name, sizeof(name));
+	if (strcmp(name, facts->node) == 0)
+		return 0;
+	return launch_error_set(reader->err, -EINVAL,
+				LAUNCH_ORDER_VARIABLE
+				" puts task %u on %.80s, but SLURMD_NODENAME is %.80s; "
+				"unset it, and " CURE,
+				facts->rank, name, facts->node);
+}
+
+static int read_step(const struct reader *reader)
+{
+	struct launch_facts *facts = reader->facts;
+	const struct {
+		const char *name;
+		uint32_t *number;
+	} numbers[] = {
+		{"SLURM_NODEID", &facts->node_rank},
+		{"SLURM_PROCID", &facts->rank},
+		{"SLURM_LOCALID", &facts->local_rank},
+	};
+	int r;
+
+	r = read_shared(reader);
+	if (r)
+		return r;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		r = require_number(reader, numbers[i].name, numbers[i].number);
+		if (r)
+			return r;
+	}
+	r = read_text(reader, "SLURMD_NODENAME", &facts->node);
+	if (r)
+		return r;
+	r = read_devices(reader);
+	return r ? r : check_task(reader);
 }
 
 static int read_batch(const struct reader *reader)
@@ -394,7 +531,8 @@ static int read_batch(const struct reader *reader)
 	r = read_number(reader, "SLURM_NTASKS", &facts->ntasks);
 	if (r && r != -ENOENT)
 		return r;
-	return read_text(reader, "SLURM_TASKS_PER_NODE", &facts->tasks_per_node);
+	r = read_text(reader, "SLURM_TASKS_PER_NODE", &facts->tasks_per_node);
+	return r ? r : read_text(reader, "SLURMD_NODENAME", &facts->node);
 }
 
 static int read_all(const struct reader *reader,
@@ -410,9 +548,6 @@ static int read_all(const struct reader *reader,
 	r = read_number(reader, "SLURM_RESTART_COUNT", &facts->restart_count);
 	if (r && r != -ENOENT)
 		return r;
-	r = read_text(reader, "SLURMD_NODENAME", &facts->node);
-	if (r)
-		return r;
 	return read_user(reader);
 }
 
@@ -420,6 +555,33 @@ int launch_facts_read(struct launch_facts *facts, launch_lookup lookup, void *ar
 		      struct launch_error *err)
 {
 	return read_all(&(struct reader){facts, lookup, arg, err}, read_step);
+}
+
+int launch_facts_read_shared(struct launch_facts *facts, launch_lookup lookup, void *arg,
+			     struct launch_error *err)
+{
+	return read_all(&(struct reader){facts, lookup, arg, err}, read_shared);
+}
+
+int launch_facts_set_head(struct launch_facts *facts, const char *head, uint32_t head_id)
+{
+	char *copy = strdup(head);
+
+	if (!copy)
+		return -ENOMEM;
+	free(facts->head);
+	facts->head = copy;
+	facts->head_id = head_id;
+	facts->head_uncertain = false;
+	return 0;
+}
+
+void launch_facts_set_het(struct launch_facts *facts)
+{
+	facts->het = true;
+	facts->layout = LAUNCH_LAYOUT_OTHER;
+	facts->plane_size = 0;
+	facts->head_uncertain = facts->head_uncertain || !facts->head;
 }
 
 int launch_facts_read_devices(struct launch_facts *facts, launch_lookup lookup, void *arg)
@@ -450,10 +612,17 @@ void launch_facts_clear(struct launch_facts *facts)
 	free(facts->tasks_per_node);
 	free(facts->resv_ports);
 	free(facts->head);
+	free(facts->head_addr);
+	free(facts->node_addr);
+	free(facts->order);
+	free(facts->placement);
 	free(facts->node);
 	free(facts->gpus);
 	free(facts->user_addr);
 	free(facts->user_port);
+	free(facts->user_nproc);
+	free(facts->user_restarts);
+	free(facts->user_rdzv_conf);
 	free(facts->outer);
 	*facts = (struct launch_facts){0};
 }

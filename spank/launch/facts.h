@@ -27,11 +27,11 @@ struct launch_facts {
 	uint32_t nnodes;
 	uint32_t ntasks;
 	char *nodelist;		 /* compressed; order is the nodes' order in the step */
-	char *tasks_per_node;	 /* "8(x2),4", in the order of the node ids */
+	char *tasks_per_node;	 /* "8(x2),4", in the order of nodelist */
 	enum launch_layout layout;
 	uint32_t plane_size;	 /* with LAUNCH_LAYOUT_PLANE, else 0 */
-	bool het;		 /* a step over components: nodelist is sorted by name, which
-				    need not be the order of the node ids */
+	bool het;		 /* a step over components: nodelist is sorted by name, while
+				    node ids go by component */
 	char *resv_ports;	 /* SLURM_STEP_RESV_PORTS, "41001-41003"; NULL: none */
 	/*
 	 * Node of global task 0, where a source knows it. NULL: it is the first name of
@@ -97,17 +97,17 @@ typedef const char *(*launch_lookup)(const char *name, void *arg);
  * one left. SLURM_SRANK_NODES (order.h) tells where the ranks are, unless it is another
  * step's.
  *
- * local_size comes from tasks_per_node at node_rank, or in a heterogeneous step from
- * SLURM_GTIDS, and may be overwritten by a source that knows better. -EINVAL with ERR set when a variable is missing or malformed, or two of them
- * contradict each other; -ENOMEM.
+ * local_size comes from tasks_per_node, or in a heterogeneous step from SLURM_GTIDS, and may
+ * be overwritten by a source that knows better. -EINVAL with ERR set when a variable is
+ * missing or malformed, or two of them contradict each other; -ENOMEM.
  * FACTS is always in a state that launch_facts_clear() takes.
  */
 int launch_facts_read(struct launch_facts *facts, launch_lookup lookup, void *arg,
 		      struct launch_error *err);
 
 /*
- * The same without what is of this task (node, node_rank, rank, local_rank, local_size,
- * order, placement): for a source that looks before Slurm has made the tasks.
+ * The same without what is of this task (node, its ranks and sizes, its devices): for a
+ * source that looks before Slurm has made the tasks.
  */
 int launch_facts_read_shared(struct launch_facts *facts, launch_lookup lookup, void *arg,
 			     struct launch_error *err);
@@ -131,6 +131,14 @@ int launch_facts_read_devices(struct launch_facts *facts, launch_lookup lookup, 
  * first component has rank 0: its position among the nodes of that one). -ENOMEM.
  */
 int launch_facts_set_head(struct launch_facts *facts, const char *head, uint32_t head_id);
+
+/*
+ * Says that the step is one of several components. SLURM_HET_SIZE only tells of
+ * heterogeneous jobs; `srun a : b` inside another allocation shows in SPANK's
+ * S_JOB_NNODES, which is smaller than nnodes, and in the tasks whose node id is not the
+ * position of their node, which launch_facts_read() sees.
+ */
+void launch_facts_set_het(struct launch_facts *facts);
 
 /* SLURM_BATCH_SCRIPT in slurm/slurm.h. */
 #define LAUNCH_BATCH_STEP 0xfffffffbU

@@ -7,6 +7,24 @@
 
 #include <string.h>
 
+static const struct launch_variable worker[] = {
+	{"RANK", LAUNCH_VALUE_RANK, LAUNCH_ALWAYS, NULL},
+	{"WORLD_SIZE", LAUNCH_VALUE_WORLD_SIZE, LAUNCH_ALWAYS, NULL},
+	{"LOCAL_RANK", LAUNCH_VALUE_LOCAL_RANK, LAUNCH_ALWAYS, NULL},
+	{"LOCAL_WORLD_SIZE", LAUNCH_VALUE_LOCAL_SIZE, LAUNCH_ALWAYS, NULL},
+	{"NODE_RANK", LAUNCH_VALUE_NODE_RANK, LAUNCH_ALWAYS, NULL},
+	/* Lightning's torchelastic environment reads this one and not NODE_RANK. */
+	{"GROUP_RANK", LAUNCH_VALUE_NODE_RANK, LAUNCH_ALWAYS, NULL},
+	{"NNODES", LAUNCH_VALUE_NNODES, LAUNCH_ALWAYS, NULL},
+	{NULL},
+};
+
+static const struct launch_variable node[] = {
+	{"NODE_RANK", LAUNCH_VALUE_NODE_RANK, LAUNCH_ALWAYS, NULL},
+	{"NNODES", LAUNCH_VALUE_NNODES, LAUNCH_ALWAYS, NULL},
+	{NULL},
+};
+
 /*
  * torchrun reads the default of every option from PET_<OPTION> (PyTorch's
  * torch/distributed/argparse_util.py); an option on its command line still wins.
@@ -22,11 +40,13 @@
  * suffix= or domain= no node might, so is_host says it. Members are sorted by their own
  * address and its owner's becomes the workers' MASTER_ADDR, hence PET_LOCAL_ADDR.
  * Three restarts: PyTorch's default of 0 ends the job with its first lost node.
+ *
+ * What concerns neither the ranks nor where they meet is the user's to say.
  */
 static const struct launch_variable torchrun[] = {
 	{"PET_NNODES", LAUNCH_VALUE_NNODES, LAUNCH_STATIC, NULL},
 	{"PET_NNODES", LAUNCH_VALUE_ELASTIC, LAUNCH_ELASTIC, NULL},
-	{"PET_NPROC_PER_NODE", LAUNCH_VALUE_NPROC, LAUNCH_ALWAYS, NULL},
+	{"PET_NPROC_PER_NODE", LAUNCH_VALUE_NPROC, LAUNCH_ALWAYS, NULL, true},
 	{"PET_RDZV_BACKEND", LAUNCH_VALUE_TEXT, LAUNCH_STATIC, "static"},
 	{"PET_NODE_RANK", LAUNCH_VALUE_NODE_RANK, LAUNCH_STATIC, NULL},
 	{"PET_MASTER_ADDR", LAUNCH_VALUE_ADDR, LAUNCH_STATIC, NULL},
@@ -34,11 +54,14 @@ static const struct launch_variable torchrun[] = {
 	{"PET_RDZV_BACKEND", LAUNCH_VALUE_TEXT, LAUNCH_ELASTIC, "c10d"},
 	{"PET_RDZV_ENDPOINT", LAUNCH_VALUE_ENDPOINT, LAUNCH_ELASTIC, NULL},
 	{"PET_RDZV_ID", LAUNCH_VALUE_RUN_ID, LAUNCH_ELASTIC, NULL},
-	{"PET_RDZV_CONF", LAUNCH_VALUE_IS_HOST, LAUNCH_ELASTIC, NULL},
+	{"PET_RDZV_CONF", LAUNCH_VALUE_IS_HOST, LAUNCH_ELASTIC, NULL, true},
 	{"PET_LOCAL_ADDR", LAUNCH_VALUE_LOCAL_ADDR, LAUNCH_ELASTIC, NULL},
-	{"PET_MAX_RESTARTS", LAUNCH_VALUE_TEXT, LAUNCH_ELASTIC, "3"},
+	{"PET_MAX_RESTARTS", LAUNCH_VALUE_TEXT, LAUNCH_ELASTIC, "3", true},
 	{NULL},
 };
+
+/* --standalone makes every node a world of its own, whatever else is said (run.py). */
+static const char *const torchrun_removes[] = {"PET_STANDALONE", NULL};
 
 /*
  * `--launcher pytorch` and `--launcher slurm` are served by the common set and Slurm's
@@ -94,7 +117,8 @@ static const struct launch_variable horovod[] = {
 
 const struct launch_launcher launch_launchers[] = {
 	{"torch", LAUNCH_WORKER, "PyTorch, one task per GPU (env://)", NULL, false},
-	{"torchrun", LAUNCH_NODE, "torchrun, one task per node", torchrun, false},
+	{"torchrun", LAUNCH_NODE, "torchrun, one task per node", torchrun, false,
+	 torchrun_removes},
 	{"mmengine", LAUNCH_WORKER, "MMEngine and MMDetection 3.x, any --launcher",
 	 mmengine, false},
 	{"accelerate", LAUNCH_NODE, "accelerate launch, one task per node", NULL, false},
@@ -124,4 +148,88 @@ const struct launch_launcher *launch_launcher_find(const char *name)
 const char *launch_shape_name(enum launch_shape shape)
 {
 	return shape == LAUNCH_NODE ? "node" : "worker";
+}
+
+const struct launch_variable *launch_shape_variables(enum launch_shape shape)
+{
+	return shape == LAUNCH_NODE ? node : worker;
+}
+
+/* What a value is made from, for the manual. */
+static const char *const values[] = {
+	[LAUNCH_VALUE_RANK] = "rank of the task in the step",
+	[LAUNCH_VALUE_WORLD_SIZE] = "tasks of the step",
+	[LAUNCH_VALUE_LOCAL_RANK] = "number of the task on its node",
+	[LAUNCH_VALUE_LOCAL_SIZE] = "tasks on the node",
+	[LAUNCH_VALUE_NODE_RANK] = "number of the node, 0 on the node of rank 0",
+	[LAUNCH_VALUE_NNODES] = "nodes of the step",
+	[LAUNCH_VALUE_CROSS_RANK] =
+		"number of the node among those that have a task with this local rank",
+	[LAUNCH_VALUE_CROSS_SIZE] = "nodes that have a task with this local rank",
+	[LAUNCH_VALUE_NPROC] = "GPUs that the task sees; not set where there is none",
+	[LAUNCH_VALUE_ADDR] = "MASTER_ADDR",
+	[LAUNCH_VALUE_LOCAL_ADDR] = "address of this node",
+	[LAUNCH_VALUE_PORT] = "MASTER_PORT",
+	[LAUNCH_VALUE_ENDPOINT] = "MASTER_ADDR:MASTER_PORT",
+	[LAUNCH_VALUE_RUN_ID] = "job, step and restart",
+	[LAUNCH_VALUE_ELASTIC] = "MIN:MAX",
+	[LAUNCH_VALUE_IS_HOST] = "is_host=1 on the node of rank 0, else is_host=0",
+	[LAUNCH_VALUE_TF_CONFIG] =
+		"every worker's address and port in the order of the ranks, "
+		"and the rank of the task",
+};
+
+static void describe_variables(FILE *out, const struct launch_variable *variables)
+{
+	static const char *const when[] = {
+		[LAUNCH_ALWAYS] = "",
+		[LAUNCH_STATIC] = "; without `elastic=`",
+		[LAUNCH_ELASTIC] = "; with `elastic=MIN:MAX`",
+	};
+
+	fprintf(out, "| variable | value |\n|---|---|\n");
+	for (; variables->name; variables++)
+		fprintf(out, "| `%s` | %s%s%s |\n", variables->name,
+			variables->text ? variables->text : values[variables->value],
+			when[variables->when],
+			variables->keep ? "; a user's own is kept" : "");
+}
+
+static void describe_launcher(FILE *out, const struct launch_launcher *launcher)
+{
+	fprintf(out, "\n## %s\n\n%s. ", launcher->name, launcher->summary);
+	if (launcher->bare)
+		fprintf(out, "No common set, no rendezvous.\n");
+	else
+		fprintf(out, "The common set of the %s shape%s\n",
+			launch_shape_name(launcher->shape),
+			launcher->variables ? ", and:\n" : ".");
+	if (launcher->variables)
+		describe_variables(out, launcher->variables);
+	for (const char *const *name = launcher->removes; name && *name; name++)
+		fprintf(out, "\nRemoved: `%s`.\n", *name);
+}
+
+void launch_launchers_describe(FILE *out)
+{
+	fprintf(out, "# Launchers\n\n"
+		     "Made from the table in spank/launch/launchers.c; a unit test keeps "
+		     "both the same.\n\n"
+		     "| launcher | shape | for |\n|---|---|---|\n");
+	for (size_t i = 0; i < launch_launchers_count; i++)
+		fprintf(out, "| [%s](#%s) | %s | %s |\n", launch_launchers[i].name,
+			launch_launchers[i].name,
+			launch_shape_name(launch_launchers[i].shape),
+			launch_launchers[i].summary);
+	fprintf(out, "\nWith no launcher named (`auto`) the shape is node where every "
+		     "node has one task and it sees\nmore than one GPU, else worker, and "
+		     "the common set is all.\n"
+		     "\n## The common set\n\n"
+		     "`MASTER_ADDR`, `MASTER_PORT`, `OMP_NUM_THREADS`, `SRANK_VERSION` "
+		     "and, in the worker shape:\n\n");
+	describe_variables(out, worker);
+	fprintf(out, "\nIn the node shape:\n\n");
+	describe_variables(out, node);
+	for (size_t i = 0; i < launch_launchers_count; i++)
+		describe_launcher(out, &launch_launchers[i]);
 }

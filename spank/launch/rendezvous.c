@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 /* A source may give an address for a name; suffix= and domain= make no sense there. */
 static bool is_numeric(const char *name)
@@ -60,25 +61,208 @@ int launch_node_address(const char *node, const struct launch_settings *settings
 	return 0;
 }
 
-int launch_address(const struct launch_facts *facts,
-		   const struct launch_settings *settings, char *addr, size_t size,
-		   struct launch_error *err)
+/*
+ * Names for the machine itself in the hosts files of the distributions; RFC 6761 gives it
+ * all of .localhost.
+ */
+static bool is_localhost(const char *name)
 {
-	char first[LAUNCH_HOST_MAX];
-	const char *node = facts->head;
+	static const char *const labels[] = {"localhost", "localhost4", "localhost6",
+					     "ip6-localhost", "ip6-loopback"};
+	const char *last = strrchr(name, '.');
+	size_t label = strcspn(name, ".");
+
+	for (size_t i = 0; i < sizeof(labels) / sizeof(*labels); i++) {
+		if (strlen(labels[i]) == label &&
+		    strncasecmp(name, labels[i], label) == 0)
+			return true;
+	}
+	return last && strcasecmp(last, ".localhost") == 0;
+}
+
+/* What an address is good for. */
+enum reach {
+	REACH_ALL,         /* no fault to be seen in the number */
+	REACH_SELF,        /* loopback */
+	REACH_UNSPECIFIED, /* means the machine itself to a client */
+	REACH_LINK,        /* link-local: needs an interface to be said with it */
+	REACH_MANY,        /* multicast and broadcast */
+	REACH_NONE,        /* no address */
+};
+
+static enum reach reach_v4(struct in_addr addr)
+{
+	uint32_t number = ntohl(addr.s_addr);
+
+	if (number >> 24 == 0)
+		return REACH_UNSPECIFIED;
+	if (number >> 24 == 127)
+		return REACH_SELF;
+	if (number >> 16 == 0xa9fe)
+		return REACH_LINK;
+	return number >> 28 >= 0xe ? REACH_MANY : REACH_ALL;
+}
+
+static enum reach reach_v6(const struct in6_addr *addr)
+{
+	struct in_addr inner;
+
+	if (IN6_IS_ADDR_UNSPECIFIED(addr))
+		return REACH_UNSPECIFIED;
+	if (IN6_IS_ADDR_LOOPBACK(addr))
+		return REACH_SELF;
+	if (IN6_IS_ADDR_LINKLOCAL(addr))
+		return REACH_LINK;
+	if (IN6_IS_ADDR_MULTICAST(addr))
+		return REACH_MANY;
+	if (!IN6_IS_ADDR_V4MAPPED(addr))
+		return REACH_ALL;
+	memcpy(&inner, &addr->s6_addr[12], sizeof(inner));
+	return reach_v4(inner);
+}
+
+/* An IPv6 address may end in the interface that it is meant for: fe80::1%eth0. */
+static bool parse_v6(const char *text, struct in6_addr *addr)
+{
+	char number[INET6_ADDRSTRLEN];
+	size_t length = strcspn(text, "%");
+
+	if (length >= sizeof(number))
+		return false;
+	memcpy(number, text, length);
+	number[length] = '\0';
+	return inet_pton(AF_INET6, number, addr) == 1;
+}
+
+bool launch_address_is_loopback(const char *addr)
+{
+	enum reach reach = REACH_NONE;
+	struct in6_addr v6;
+	struct in_addr v4;
+
+	if (parse_v6(addr, &v6))
+		reach = reach_v6(&v6);
+	/* Resolvers take 127.1 and 0x7f000001, too (inet_aton(3)). */
+	else if (inet_aton(addr, &v4))
+		reach = reach_v4(v4);
+	return reach == REACH_SELF || reach == REACH_UNSPECIFIED || is_localhost(addr);
+}
+
+static enum reach reach_of(const char *text)
+{
+	struct in6_addr v6;
+	struct in_addr v4;
+
+	if (inet_pton(AF_INET, text, &v4) == 1)
+		return reach_v4(v4);
+	return parse_v6(text, &v6) ? reach_v6(&v6) : REACH_NONE;
+}
+
+/* Copies ADDRESS, an IPv4 one in IPv6 as IPv4. */
+static bool copy_address(const char *address, char *addr, size_t size)
+{
+	struct in6_addr v6;
 	int length;
 
-	if (facts->user_addr) {
-		length = snprintf(addr, size, "%s", facts->user_addr);
-		if (length >= 0 && (size_t)length < size)
-			return 0;
+	if (parse_v6(address, &v6) && IN6_IS_ADDR_V4MAPPED(&v6))
+		return inet_ntop(AF_INET, &v6.s6_addr[12], addr, size);
+	length = snprintf(addr, size, "%s", address);
+	return length >= 0 && (size_t)length < size;
+}
+
+int launch_address_choose(const char *name, uint32_t nnodes, const char *const *addresses,
+			  size_t count, char *addr, size_t size, struct launch_error *err)
+{
+	static const char *const faults[] = {
+		[REACH_SELF] = "loopback",       [REACH_UNSPECIFIED] = "unspecified",
+		[REACH_LINK] = "link-local",     [REACH_MANY] = "multicast",
+		[REACH_NONE] = "not an address",
+	};
+	char found[200] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		enum reach reach = reach_of(addresses[i]);
+		int length;
+
+		if (reach == REACH_ALL || (reach == REACH_SELF && nnodes <= 1)) {
+			if (copy_address(addresses[i], addr, size))
+				return 0;
+			continue;
+		}
+		/* Those that still fit tell enough. */
+		length = snprintf(found + used, sizeof(found) - used, "%s%.60s (%s)",
+				  used ? ", " : "", addresses[i], faults[reach]);
+		if (length < 0 || (size_t)length >= sizeof(found) - used)
+			found[used] = '\0';
+		else
+			used += length;
+	}
+	return launch_error_set(err, -EINVAL,
+				"%.80s has no address at which other nodes reach it, but "
+				"%s; correct its entry in /etc/hosts or DNS, use "
+				"addr=name, or set MASTER_ADDR",
+				name, *found ? found : "none at all");
+}
+
+/* More than one machine: the components of a heterogeneous step may share theirs. */
+static bool has_others(const struct launch_facts *facts)
+{
+	uint32_t nodes;
+
+	if (!facts->het || launch_hostlist_count(facts->nodelist, &nodes))
+		nodes = facts->nnodes;
+	return nodes > 1;
+}
+
+/* MASTER_ADDR is read by getaddrinfo(3), to which "[::1]" is no address. */
+static const char *without_brackets(const char *addr, size_t *length)
+{
+	char inner[INET6_ADDRSTRLEN + 20];
+	struct in6_addr v6;
+
+	*length = strlen(addr);
+	if (addr[0] != '[' || *length < 2 || addr[*length - 1] != ']' ||
+	    *length - 2 >= sizeof(inner))
+		return addr;
+	memcpy(inner, addr + 1, *length - 2);
+	inner[*length - 2] = '\0';
+	if (!parse_v6(inner, &v6))
+		return addr;
+	*length -= 2;
+	return addr + 1;
+}
+
+static int user_address(const struct launch_facts *facts, char *addr, size_t size,
+			struct launch_error *err)
+{
+	size_t length;
+	const char *start = without_brackets(facts->user_addr, &length);
+
+	if (length >= size)
 		return launch_error_set(
 			err, -EINVAL,
 			"MASTER_ADDR=%.40s... has more than %zu characters; set "
 			"it to the name or address of rank 0's node, or unset it",
 			facts->user_addr, size - 1);
-	}
-	if (!node && facts->head_uncertain && facts->nnodes > 1)
+	memcpy(addr, start, length);
+	addr[length] = '\0';
+	if (launch_address_is_loopback(addr) && has_others(facts))
+		return launch_error_set(
+			err, -EINVAL,
+			"MASTER_ADDR=%.80s is each node itself, so that of the step's "
+			"nodes only rank 0's would find it; unset MASTER_ADDR",
+			facts->user_addr);
+	return 0;
+}
+
+/* The name in slurm.conf of the node of rank 0. */
+static int head_node(const struct launch_facts *facts, char *node, size_t size,
+		     struct launch_error *err)
+{
+	int length;
+
+	if (!facts->head && facts->head_uncertain && facts->nnodes > 1)
 		return launch_error_set(
 			err, -EINVAL,
 			"the node of rank 0 is not known: %s, so it need not be the "
@@ -87,33 +271,123 @@ int launch_address(const struct launch_facts *facts,
 			facts->het
 				? "Slurm sorts the nodes of a heterogeneous step by name"
 				: "the step has -m arbitrary or SLURM_HOSTFILE",
-			facts->nodelist);
-	if (!node) {
-		if (!facts->nodelist ||
-		    launch_hostlist_nth(facts->nodelist, 0, first, sizeof(first)))
-			return launch_error_set(
-				err, -EINVAL,
-				"%.80s is not a host list, so the node of rank "
-				"0 is not known; set MASTER_ADDR",
-				facts->nodelist ? facts->nodelist : "(null)");
-		node = first;
+			facts->nodelist ? facts->nodelist : "(null)");
+	if (!facts->head) {
+		if (facts->nodelist &&
+		    launch_hostlist_nth(facts->nodelist, 0, node, size) == 0)
+			return 0;
+		return launch_error_set(err, -EINVAL,
+					"%.80s is not a host list, so the node of rank "
+					"0 is not known; set MASTER_ADDR",
+					facts->nodelist ? facts->nodelist : "(null)");
 	}
-	return launch_node_address(node, settings, addr, size, err);
+	length = snprintf(node, size, "%s", facts->head);
+	if (length >= 0 && (size_t)length < size)
+		return 0;
+	return launch_error_set(err, -EINVAL,
+				"%.80s... is longer than a node name can be; set "
+				"MASTER_ADDR to the address of rank 0's node",
+				facts->head);
+}
+
+static const char *mode_name(const struct launch_settings *settings)
+{
+	return settings->addr == LAUNCH_ADDR_IP ? "ip" : "nodeaddr";
+}
+
+/* What the source was to find out. */
+static int found_address(const struct launch_facts *facts,
+			 const struct launch_settings *settings, const char *node,
+			 char *addr, size_t size, struct launch_error *err)
+{
+	struct launch_settings plain = *settings;
+
+	if (!facts->head_addr)
+		return launch_error_set(err, -EINVAL,
+					"addr=%s: the address of %.80s was not found "
+					"out; use addr=name, or set MASTER_ADDR",
+					mode_name(settings), node);
+	/* Only the characters and the length are looked at: it is meant as it is. */
+	plain.suffix[0] = plain.domain[0] = '\0';
+	return launch_node_address(facts->head_addr, &plain, addr, size, err);
+}
+
+int launch_address(const struct launch_facts *facts,
+		   const struct launch_settings *settings, char *addr, size_t size,
+		   struct launch_error *err)
+{
+	char node[LAUNCH_HOST_MAX];
+	int r;
+
+	if (facts->user_addr)
+		return user_address(facts, addr, size, err);
+	r = head_node(facts, node, sizeof(node), err);
+	if (r)
+		return r;
+	if (settings->addr == LAUNCH_ADDR_NAME)
+		r = launch_node_address(node, settings, addr, size, err);
+	else
+		r = found_address(facts, settings, node, addr, size, err);
+	if (r)
+		return r;
+	if (launch_address_is_loopback(addr) && has_others(facts))
+		return launch_error_set(
+			err, -EINVAL,
+			"%.80s, the address of rank 0's node %.80s, is each node itself; "
+			"correct the node's entry in slurm.conf, use suffix=, domain= or "
+			"addr=, or set MASTER_ADDR",
+			addr, node);
+	return 0;
+}
+
+/* What is to be looked up for NODE. */
+static int query(const char *node, const struct launch_settings *settings, char *name,
+		 size_t size, struct launch_error *err)
+{
+	struct launch_settings plain = *settings;
+	int r;
+
+	if (settings->addr == LAUNCH_ADDR_NODEADDR)
+		plain.suffix[0] = plain.domain[0] = '\0';
+	r = launch_node_address(node, &plain, name, size, err);
+	return r ? r : 1;
+}
+
+int launch_head_query(const struct launch_facts *facts,
+		      const struct launch_settings *settings, char *name, size_t size,
+		      struct launch_error *err)
+{
+	char node[LAUNCH_HOST_MAX];
+	int r;
+
+	if (facts->user_addr || settings->addr == LAUNCH_ADDR_NAME ||
+	    (settings->launcher && settings->launcher->bare))
+		return 0;
+	r = head_node(facts, node, sizeof(node), err);
+	return r ? r : query(node, settings, name, size, err);
+}
+
+int launch_node_query(const struct launch_facts *facts,
+		      const struct launch_settings *settings, char *name, size_t size,
+		      struct launch_error *err)
+{
+	if (!facts->node || !settings->elastic_max || settings->addr == LAUNCH_ADDR_NAME)
+		return 0;
+	return query(facts->node, settings, name, size, err);
 }
 
 uint32_t launch_node_rank(const struct launch_facts *facts, enum launch_shape shape)
 {
-	uint32_t head;
+	uint32_t place;
 
-	if (facts->het || facts->layout != LAUNCH_LAYOUT_OTHER)
-		return facts->node_rank;
 	if (shape == LAUNCH_NODE)
 		return facts->rank;
-	if (!facts->head || launch_hostlist_find(facts->nodelist, facts->head, &head))
-		return facts->node_rank;
-	if (facts->node_rank == head)
+	if (facts->placement &&
+	    launch_counts_nth(facts->placement, facts->rank, &place) == 0)
+		return place;
+	if (facts->node_rank == facts->head_id)
 		return 0;
-	return facts->node_rank + (facts->node_rank < head);
+	return facts->node_rank + (facts->node_rank < facts->head_id);
 }
 
 bool launch_endpoint(const char *addr, uint16_t port, char *endpoint, size_t size)

@@ -165,8 +165,14 @@ int launch_report(FILE *out, const struct launch_facts *facts,
 	if (has_rows(facts) && print_table(&table))
 		return no_table(facts, err);
 
-	fprintf(out, "launcher     %s (%s shape)\n", launcher ? launcher->name : "auto",
-		launch_shape_name(launch_shape(facts, settings)));
+	if (launch_has_ranks(facts, settings))
+		fprintf(out, "launcher     %s (%s shape)\n",
+			launcher ? launcher->name : "auto",
+			launch_shape_name(launch_shape(facts, settings)));
+	else
+		fprintf(out, "launcher     none: no rank for %s\n",
+			facts->pty ? "the task at a terminal"
+				   : "the only task of a step for which nobody asked");
 	if (bare) {
 		fprintf(out, "ranks        from PMIx\n");
 	} else {
@@ -176,9 +182,10 @@ int launch_report(FILE *out, const struct launch_facts *facts,
 			launch_port_source_name(source));
 	}
 	if (!has_rows(facts)) {
-		fprintf(out,
-			"nodes        %s (by name)\ntasks        %s (by node rank)\n",
+		fprintf(out, "nodes        %s (by name)\ntasks        %s (likewise)\n",
 			facts->nodelist, facts->tasks_per_node);
+		if (facts->order)
+			fprintf(out, "node ranks   %s\n", facts->order);
 		return 0;
 	}
 	table.out = out;

@@ -23,6 +23,12 @@ static int wrong(struct launch_error *err, const char *key, const char *value,
 				expected);
 }
 
+static const char *const addr_modes[] = {
+	[LAUNCH_ADDR_NAME] = "name",
+	[LAUNCH_ADDR_IP] = "ip",
+	[LAUNCH_ADDR_NODEADDR] = "nodeaddr",
+};
+
 /* Index of VALUE in NAMES, or -EINVAL with the nearest name. */
 static int choose(const struct launch_key *key, const char *value,
 		  const char *const *names, size_t count, struct launch_error *err)
@@ -71,6 +77,80 @@ static bool copy_text(char *to, size_t size, const char *value, const char *extr
 	}
 	memcpy(to, value, length + 1);
 	return true;
+}
+
+static void show_launcher(const struct launch_settings *settings, char *text, size_t size)
+{
+	snprintf(text, size, "launcher=%s",
+		 settings->launcher ? settings->launcher->name : "auto");
+}
+
+static void show_gpus(const struct launch_settings *settings, char *text, size_t size)
+{
+	static const char *const modes[] = {
+		[LAUNCH_GPUS_ORDER] = "order", [LAUNCH_GPUS_MASK] = "mask",
+		[LAUNCH_GPUS_FIRST] = "first", [LAUNCH_GPUS_MAP] = "map:",
+		[LAUNCH_GPUS_NONE] = "none",
+	};
+
+	snprintf(text, size, "gpus=%s%s", modes[settings->gpus],
+		 settings->gpus == LAUNCH_GPUS_MAP ? settings->gpus_map : "");
+}
+
+static void show_local(const struct launch_settings *settings, char *text, size_t size)
+{
+	snprintf(text, size, "local=%s", settings->local_zero ? "0" : "rank");
+}
+
+static void show_port(const struct launch_settings *settings, char *text, size_t size)
+{
+	snprintf(text, size, settings->port ? "port=%u" : "no port=", settings->port);
+}
+
+static void show_ports(const struct launch_settings *settings, char *text, size_t size)
+{
+	snprintf(text, size, "ports=%u-%u", settings->port_low, settings->port_high);
+}
+
+static void show_addr(const struct launch_settings *settings, char *text, size_t size)
+{
+	snprintf(text, size, "addr=%s", addr_modes[settings->addr]);
+}
+
+static void show_suffix(const struct launch_settings *settings, char *text, size_t size)
+{
+	snprintf(text, size, "suffix=%s", settings->suffix);
+}
+
+static void show_domain(const struct launch_settings *settings, char *text, size_t size)
+{
+	snprintf(text, size, "domain=%s", settings->domain);
+}
+
+static void show_busy(const struct launch_settings *settings, char *text, size_t size)
+{
+	snprintf(text, size, "busy=%s", settings->busy_warns ? "warn" : "fail");
+}
+
+static void show_omp(const struct launch_settings *settings, char *text, size_t size)
+{
+	snprintf(text, size, "omp=%s", settings->omp_keep ? "keep" : "set");
+}
+
+static void show_elastic(const struct launch_settings *settings, char *text, size_t size)
+{
+	snprintf(text, size, settings->elastic_max ? "elastic=%u:%u" : "no elastic=",
+		 settings->elastic_min, settings->elastic_max);
+}
+
+static void show_verbose(const struct launch_settings *settings, char *text, size_t size)
+{
+	snprintf(text, size, "%sverbose", settings->verbose ? "" : "no ");
+}
+
+static void show_default(const struct launch_settings *settings, char *text, size_t size)
+{
+	snprintf(text, size, "default=%s", settings->on ? "on" : "off");
 }
 
 static int set_on(const struct launch_key *key, struct launch_settings *settings,
@@ -211,6 +291,17 @@ static int set_ports(const struct launch_key *key, struct launch_settings *setti
 	return 0;
 }
 
+static int set_addr(const struct launch_key *key, struct launch_settings *settings,
+		    const char *value, struct launch_error *err)
+{
+	int mode = choose(key, value, addr_modes, COUNT(addr_modes), err);
+
+	if (mode < 0)
+		return mode;
+	settings->addr = mode;
+	return 0;
+}
+
 static int set_suffix(const struct launch_key *key, struct launch_settings *settings,
 		      const char *value, struct launch_error *err)
 {
@@ -283,36 +374,51 @@ static int set_default(const struct launch_key *key, struct launch_settings *set
 	return 0;
 }
 
+static int set_lock(const struct launch_key *key, struct launch_settings *settings,
+		    const char *value, struct launch_error *err);
+static int set_forbid(const struct launch_key *key, struct launch_settings *settings,
+		      const char *value, struct launch_error *err);
+
 const struct launch_key launch_keys[] = {
 	{"launcher", "NAME", LAUNCH_KEY_ANY, set_launcher,
-	 "program that starts the ranks; NAME alone will do"},
+	 "program that starts the ranks; NAME alone will do", show_launcher},
 	{"auto", NULL, LAUNCH_KEY_ANY, set_auto,
 	 "no launcher named: the shape follows from the step (default)"},
 	{"gpus", "order|mask|first|map:LIST|none", LAUNCH_KEY_ANY, set_gpus,
-	 "which GPUs a task sees (default order)"},
+	 "which GPUs a task sees (default order)", show_gpus},
 	{"local", "rank|0", LAUNCH_KEY_ANY, set_local,
-	 "LOCAL_RANK with gpus=mask: 0 for a task that sees one GPU"},
-	{"port", "N", LAUNCH_KEY_ANY, set_port, "MASTER_PORT"},
+	 "LOCAL_RANK with gpus=mask: 0 for a task that sees one GPU", show_local},
+	{"port", "N", LAUNCH_KEY_ANY, set_port, "MASTER_PORT", show_port},
 	{"ports", "LO-HI", LAUNCH_KEY_ANY, set_ports,
-	 "range of MASTER_PORT (default 20000-29999)"},
+	 "range of MASTER_PORT (default 20000-29999)", show_ports},
+	{"addr", "name|ip|nodeaddr", LAUNCH_KEY_ANY, set_addr,
+	 "MASTER_ADDR: rank 0's node by name, IP address or NodeAddr (name)", show_addr},
 	{"suffix", "TEXT", LAUNCH_KEY_ANY, set_suffix,
-	 "text put before the first dot of MASTER_ADDR"},
-	{"domain", "NAME", LAUNCH_KEY_ANY, set_domain, "domain put behind MASTER_ADDR"},
+	 "text put before the first dot of the node's name", show_suffix},
+	{"domain", "NAME", LAUNCH_KEY_ANY, set_domain,
+	 "domain put behind the node's name", show_domain},
 	{"busy", "fail|warn", LAUNCH_KEY_ANY, set_busy,
-	 "when MASTER_PORT is taken on rank 0's node (default fail)"},
+	 "when MASTER_PORT is taken on rank 0's node (default fail)", show_busy},
 	{"omp", "set|keep", LAUNCH_KEY_ANY, set_omp,
-	 "OMP_NUM_THREADS: CPUs of the task, or left alone (default set)"},
+	 "OMP_NUM_THREADS: CPUs of the task, or left alone (default set)", show_omp},
 	{"elastic", "MIN:MAX", LAUNCH_KEY_ANY, set_elastic,
-	 "torchrun: nodes that may leave and join"},
+	 "torchrun: nodes that may leave and join", show_elastic},
 	{"verbose", NULL, LAUNCH_KEY_ANY, set_verbose,
-	 "print one table of nodes, ranks and rendezvous"},
+	 "print one table of nodes, ranks and rendezvous", show_verbose},
 	{"on", NULL, LAUNCH_KEY_JOB, set_on, "switch on (any other entry does too)"},
 	{"off", NULL, LAUNCH_KEY_JOB, set_off, "switch off"},
 	{"help", NULL, LAUNCH_KEY_JOB, set_help, "print this text"},
 	{"default", "on|off", LAUNCH_KEY_SITE, set_default,
-	 "for every step that says nothing (plugstack.conf only)"},
+	 "for every step that says nothing (plugstack.conf only)", show_default},
+	{"lock", "KEY[:KEY...]", LAUNCH_KEY_SITE, set_lock,
+	 "keys that a job cannot change (plugstack.conf only)"},
+	{"forbid", "WORD[:WORD...]", LAUNCH_KEY_SITE, set_forbid,
+	 "KEY, KEY=VALUE, launcher: no job may say it (plugstack.conf only)"},
 	{NULL},
 };
+
+/* One bit of launch_settings.locked for each. */
+_Static_assert(COUNT(launch_keys) - 1 <= 32, "more keys than bits");
 
 void launch_settings_init(struct launch_settings *settings)
 {
@@ -369,36 +475,211 @@ static int unknown(const char *name, bool with_value, bool site, struct launch_e
 				"%.80s: no such %s; --srank=help lists them", name, kind);
 }
 
-static int apply(struct launch_settings *settings, char *entry, bool site,
-		 struct launch_error *err)
-{
-	char *value = strchr(entry, '=');
+/* An entry of a list, taken apart in place. */
+struct entry {
 	const struct launch_key *key;
+	char *value; /* NULL: a bare word */
+};
 
-	if (value)
+static int read_entry(struct entry *entry, char *text, bool site,
+		      struct launch_error *err)
+{
+	const struct launch_key *key;
+	char *value = strchr(text, '=');
+
+	if (value) {
 		*value++ = '\0';
-	else if (launch_launcher_find(entry))
-		return set_launcher(find_key("launcher"), settings, entry, err);
-	key = find_key(entry);
+	} else if (launch_launcher_find(text) || strcmp(text, "auto") == 0) {
+		/* Short for launcher=NAME. */
+		*entry = (struct entry){find_key("launcher"), text};
+		return 0;
+	}
+	key = find_key(text);
 	if (!key)
-		return unknown(entry, value, site, err);
+		return unknown(text, value, site, err);
 	if (site && !(key->where & LAUNCH_KEY_SITE))
 		return launch_error_set(
 			err, -EINVAL,
 			"%s has no place in plugstack.conf; write default=on "
 			"or default=off",
-			entry);
+			text);
 	if (!site && !(key->where & LAUNCH_KEY_JOB))
-		return launch_error_set(err, -EINVAL,
-					"%s= is for plugstack.conf; write on or off",
-					entry);
+		return launch_error_set(err, -EINVAL, "%s= is for plugstack.conf%s", text,
+					key->show ? "; write on or off" : "");
 	if (value && !key->values)
-		return launch_error_set(err, -EINVAL, "%s=%.80s: %s takes no value",
-					entry, value, entry);
+		return launch_error_set(err, -EINVAL, "%s=%.80s: %s takes no value", text,
+					value, text);
 	if (!value && key->values)
-		return launch_error_set(err, -EINVAL, "%s needs a value: %s=%s", entry,
-					entry, key->values);
-	return key->set(key, settings, value, err);
+		return launch_error_set(err, -EINVAL, "%s needs a value: %s=%s", text,
+					text, key->values);
+	*entry = (struct entry){key, value};
+	return 0;
+}
+
+static int lock_key(struct launch_settings *settings, char *name,
+		    struct launch_error *err)
+{
+	const struct launch_key *key = find_key(name);
+
+	if (!key)
+		return unknown(name, true, true, err);
+	if (!key->show)
+		return launch_error_set(err, -EINVAL,
+					"lock=%s: %s has no value that could be locked; "
+					"lock=default locks on and off, lock=launcher "
+					"the launcher",
+					name, name);
+	settings->locked |= UINT32_C(1) << (key - launch_keys);
+	return 0;
+}
+
+/* The value may be all that stands before a colon: forbid=gpus=map is any map. */
+static int check_value(const struct entry *entry, struct launch_error *err)
+{
+	struct launch_settings scratch;
+	struct launch_error ignored = {""};
+	char with_list[ENTRY_MAX + 4];
+
+	launch_settings_init(&scratch);
+	snprintf(with_list, sizeof(with_list), "%s:0", entry->value);
+	if (entry->key->set(entry->key, &scratch, with_list, &ignored) == 0)
+		return 0;
+	return entry->key->set(entry->key, &scratch, entry->value, err);
+}
+
+static int forbid_word(struct launch_settings *settings, char *word,
+		       struct launch_error *err)
+{
+	char *end = settings->forbidden + strlen(settings->forbidden);
+	size_t room = sizeof(settings->forbidden) - (end - settings->forbidden);
+	struct entry entry = {find_key(word), NULL};
+	int r, length;
+
+	/* A key alone means all its values. */
+	if (!entry.key || strcmp(word, "auto") == 0) {
+		r = read_entry(&entry, word, true, err);
+		if (r == 0)
+			r = check_value(&entry, err);
+		if (r)
+			return r;
+	}
+	length = snprintf(end, room, "%s%s%s%s:", *settings->forbidden ? "" : ":",
+			  entry.key->name, entry.value ? "=" : "",
+			  entry.value ? entry.value : "");
+	if (length >= 0 && (size_t)length < room)
+		return 0;
+	return launch_error_set(err, -EINVAL, "forbid=: more than %zu characters in all",
+				sizeof(settings->forbidden) - 2);
+}
+
+/* Calls ADD for each word of VALUE, which colons separate. */
+static int each_word(struct launch_settings *settings, const char *value,
+		     int (*add)(struct launch_settings *settings, char *word,
+				struct launch_error *err),
+		     struct launch_error *err)
+{
+	char words[ENTRY_MAX];
+	char *rest = words, *word;
+
+	/* VALUE was part of an entry. */
+	snprintf(words, sizeof(words), "%s", value);
+	while ((word = strsep(&rest, ":"))) {
+		int r = add(settings, word, err);
+
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int set_lock(const struct launch_key *key, struct launch_settings *settings,
+		    const char *value, struct launch_error *err)
+{
+	return each_word(settings, value, lock_key, err);
+}
+
+static int set_forbid(const struct launch_key *key, struct launch_settings *settings,
+		      const char *value, struct launch_error *err)
+{
+	return each_word(settings, value, forbid_word, err);
+}
+
+static int check_forbidden(const struct launch_settings *settings,
+			   const struct entry *entry, struct launch_error *err)
+{
+	const char *name = entry->key->name;
+	const char *value = entry->value ? entry->value : "";
+	char word[ENTRY_MAX + 4];
+
+	snprintf(word, sizeof(word), ":%s:", name);
+	if (strstr(settings->forbidden, word))
+		return launch_error_set(err, -EINVAL,
+					"%s%s%.80s: this site does not allow %s%s; leave "
+					"it out",
+					name, entry->value ? "=" : "", value, name,
+					entry->value ? "=" : "");
+	snprintf(word, sizeof(word), ":%s=%.*s:", name, (int)strcspn(value, ":"), value);
+	if (!entry->value || !strstr(settings->forbidden, word))
+		return 0;
+	word[strlen(word) - 1] = '\0';
+	return launch_error_set(err, -EINVAL,
+				"%s=%.80s: this site does not allow %s; leave it out",
+				name, value, word + 1);
+}
+
+/* The values before and after an entry or a list, which WHAT names. */
+static int check_lock(const struct launch_key *key, const struct launch_settings *before,
+		      const struct launch_settings *after, const char *what,
+		      struct launch_error *err)
+{
+	char had[ENTRY_MAX], has[ENTRY_MAX];
+
+	if (!(before->locked & UINT32_C(1) << (key - launch_keys)))
+		return 0;
+	key->show(before, had, sizeof(had));
+	key->show(after, has, sizeof(has));
+	if (strcmp(had, has) == 0)
+		return 0;
+	return launch_error_set(err, -EINVAL,
+				"%s: %s is fixed by this site (%s); leave it out", what,
+				key->name, had);
+}
+
+static int check_locks(const struct launch_settings *before,
+		       const struct launch_settings *after, const struct entry *entry,
+		       struct launch_error *err)
+{
+	char what[ENTRY_MAX];
+
+	snprintf(what, sizeof(what), "%s%s%.80s", entry->key->name,
+		 entry->value ? "=" : "", entry->value ? entry->value : "");
+	for (const struct launch_key *key = launch_keys; key->name; key++) {
+		/* Whether it is on, only the whole list says. */
+		int r = key->set == set_default
+				? 0
+				: check_lock(key, before, after, what, err);
+
+		if (r)
+			return r;
+	}
+	return 0;
+}
+
+static int apply(struct launch_settings *settings, char *text, bool site,
+		 struct launch_error *err)
+{
+	struct launch_settings before = *settings;
+	struct entry entry;
+	int r;
+
+	r = read_entry(&entry, text, site, err);
+	if (r == 0 && !site)
+		r = check_forbidden(settings, &entry, err);
+	if (r == 0)
+		r = entry.key->set(entry.key, settings, entry.value, err);
+	if (r || site)
+		return r;
+	return check_locks(&before, settings, &entry, err);
 }
 
 /* Goes on with the devices of gpus=map: an index or a range, or a name that NVIDIA gives.
@@ -453,12 +734,16 @@ static int parse(struct launch_settings *settings, const char *list, bool site,
 	if (!list || strcmp(list, "(null)") == 0)
 		list = "";
 	if (!site)
-		new.on = true;
+		new.on = new.asked = true;
 	while ((r = next_entry(&list, entry, err)) > 0) {
 		r = apply(&new, entry, site, err);
 		if (r)
 			return r;
 	}
+	if (r == 0 && !site && !new.help)
+		r = check_lock(find_key("default"), settings, &new,
+			       new.on ? "switching srank on" : "switching srank off",
+			       err);
 	if (r)
 		return r;
 	*settings = new;

@@ -53,7 +53,9 @@ static const struct launch_facts node = {
 #define WORKER                                                                       \
 	"RANK=9 WORLD_SIZE=12 LOCAL_RANK=4 LOCAL_WORLD_SIZE=5 NODE_RANK=1 NNODES=3 " \
 	"GROUP_RANK=1 " MEETING
-#define NODE          "NODE_RANK=1 NNODES=2 " MEETING
+#define NODE "NODE_RANK=1 NNODES=2 " MEETING
+/* Ours, and marked, for a user may set it as well. */
+#define NPROC         "PET_NPROC_PER_NODE=8 SRANK_PET_NPROC_PER_NODE=8 "
 #define OMP(n)        "OMP_NUM_THREADS=" #n " SRANK_OMP_NUM_THREADS=" #n " "
 #define END(launcher) "SRANK_LAUNCHER=" launcher " SRANK_VERSION=" SRANK_VERSION " "
 
@@ -145,14 +147,16 @@ static void test_launchers(void **state)
 		{&worker, "mpi", OMP(10) END("mpi")},
 		/* 48 CPUs for 8 workers. */
 		{&node, "torchrun",
-		 NODE "PET_NNODES=2 PET_NPROC_PER_NODE=8 PET_RDZV_BACKEND=static "
+		 NODE "PET_NNODES=2 " NPROC "PET_RDZV_BACKEND=static "
 		      "PET_NODE_RANK=1 PET_MASTER_ADDR=n1 PET_MASTER_PORT=41001 " OMP(6)
 			      END("torchrun")},
 		{&node, "torchrun,elastic=1:2",
-		 NODE "PET_NPROC_PER_NODE=8 PET_NNODES=1:2 PET_RDZV_BACKEND=c10d "
-		      "PET_RDZV_ENDPOINT=n1:41001 PET_RDZV_ID=4711.2.1 "
-		      "PET_RDZV_CONF=is_host=0 PET_LOCAL_ADDR=n2 PET_MAX_RESTARTS=3 " OMP(
-			      6) END("torchrun")},
+		 NODE NPROC "PET_NNODES=1:2 PET_RDZV_BACKEND=c10d "
+			    "PET_RDZV_ENDPOINT=n1:41001 PET_RDZV_ID=4711.2.1 "
+			    "PET_RDZV_CONF=is_host=0 SRANK_PET_RDZV_CONF=is_host=0 "
+			    "PET_LOCAL_ADDR=n2 "
+			    "PET_MAX_RESTARTS=3 SRANK_PET_MAX_RESTARTS=3 " OMP(6)
+				    END("torchrun")},
 		{&node, "accelerate", NODE OMP(6) END("accelerate")},
 		/* No launcher: one task a node and several GPUs make the node shape. */
 		{&node, "", NODE OMP(6) END("auto")},
@@ -160,20 +164,20 @@ static void test_launchers(void **state)
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		char have[4096], want[4096];
-		char *a, *b, *p;
+		char have[4096] = " ", want[4096];
+		char *a, *p;
 
 		/* The order of the list is of no importance: compare word by word. */
-		assert_int_equal(make(rows[i].facts, rows[i].list, have, sizeof(have)),
-				 0);
-		snprintf(want, sizeof(want), "%s", rows[i].variables);
-		assert_int_equal(strlen(have), strlen(want));
+		assert_int_equal(
+			make(rows[i].facts, rows[i].list, have + 1, sizeof(have) - 1), 0);
+		snprintf(want, sizeof(want), " %s", rows[i].variables);
+		if (strlen(have) != strlen(want))
+			fail_msg("%s: got %s, want %s", rows[i].list, have, want);
 		for (p = strtok_r(want, " ", &a); p; p = strtok_r(NULL, " ", &a)) {
 			char word[1024];
 
-			snprintf(word, sizeof(word), "%s ", p);
-			b = strstr(have, word);
-			if (!b || (b > have && b[-1] != ' '))
+			snprintf(word, sizeof(word), " %s ", p);
+			if (!strstr(have, word))
 				fail_msg("%s: no %s in %s", rows[i].list, p, have);
 		}
 	}
@@ -388,6 +392,7 @@ static void test_arbitrary(void **state)
 	facts.head_uncertain = true;
 	expect_error(&facts, "torch", "the node of rank 0 is not known");
 	facts.head = "n3";
+	facts.head_id = 2;
 	facts.head_uncertain = false;
 	assert_int_equal(make(&facts, "torch", text, sizeof(text)), 0);
 	assert_non_null(strstr(text, "MASTER_ADDR=n3 "));
@@ -395,6 +400,286 @@ static void test_arbitrary(void **state)
 	/* Counts go by the node's own id. */
 	assert_int_equal(make(&facts, "horovod", text, sizeof(text)), 0);
 	assert_non_null(strstr(text, "HOROVOD_CROSS_RANK=1 "));
+	expect_error(&facts, "tensorflow",
+		     "TF_CONFIG: the node of every rank is not known");
+}
+
+/* The variables of torchrun that say neither who is who nor where they meet. */
+static void test_users_torchrun(void **state)
+{
+	static const struct {
+		const char *list, *nproc, *restarts, *conf;
+		const char *has, *has_not;
+	} rows[] = {
+		/* Kept, and no longer marked as ours. */
+		{"torchrun", "4", NULL, NULL, "PET_NPROC_PER_NODE=4 ",
+		 "SRANK_PET_NPROC_PER_NODE"},
+		/* 48 CPUs: for 4 workers, one for each CPU, one for each GPU. */
+		{"torchrun", "4", NULL, NULL, "OMP_NUM_THREADS=12 ", NULL},
+		{"torchrun", "cpu", NULL, NULL, "OMP_NUM_THREADS=1 ", NULL},
+		{"torchrun", "gpu", NULL, NULL, "OMP_NUM_THREADS=6 ", NULL},
+		{"torchrun", "0", NULL, NULL, "OMP_NUM_THREADS=48 ", NULL},
+		{"torchrun", "99999999999999999999", NULL, NULL, "OMP_NUM_THREADS=6 ",
+		 NULL},
+		/* accelerate does not read it. */
+		{"accelerate", "4", NULL, NULL, "OMP_NUM_THREADS=6 ", "PET_"},
+		{"torchrun", NULL, "7", NULL, "PET_MAX_RESTARTS=7 ",
+		 "SRANK_PET_MAX_RESTARTS"},
+		{"torchrun,elastic=1:2", NULL, "0", NULL, "PET_MAX_RESTARTS=0 ",
+		 "SRANK_PET_MAX_RESTARTS"},
+		{"torchrun", NULL, NULL, "timeout=9", "PET_RDZV_CONF=timeout=9 ",
+		 "is_host"},
+		{"torchrun,elastic=1:2", NULL, NULL, "timeout=9",
+		 "PET_RDZV_CONF=timeout=9,is_host=0 "
+		 "SRANK_PET_RDZV_CONF=timeout=9,is_host=0 ",
+		 NULL},
+		{"torchrun,elastic=1:2", NULL, NULL, "is_host=1,timeout=9",
+		 "PET_RDZV_CONF=is_host=1,timeout=9 ", "SRANK_PET_RDZV_CONF"},
+		{"torchrun,elastic=1:2", NULL, NULL, "timeout=9, is_host = 1",
+		 "PET_RDZV_CONF=timeout=9, is_host = 1 ", "is_host=0"},
+		{"torchrun,elastic=1:2", NULL, NULL, "this_host=1",
+		 "PET_RDZV_CONF=this_host=1,is_host=0 ", NULL},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_facts facts = node;
+		char text[4096];
+
+		facts.user_nproc = (char *)rows[i].nproc;
+		facts.user_restarts = (char *)rows[i].restarts;
+		facts.user_rdzv_conf = (char *)rows[i].conf;
+		assert_int_equal(make(&facts, rows[i].list, text, sizeof(text)), 0);
+		if (!strstr(text, rows[i].has) ||
+		    (rows[i].has_not && strstr(text, rows[i].has_not)))
+			fail_msg("row %zu: %s", i, text);
+	}
+}
+
+/* What the user has exported for a torchrun of his own and would undo ours. */
+static void test_torchrun_removes(void **state)
+{
+	static const struct {
+		const char *list;
+		const char *removed[8];
+	} rows[] = {
+		{"torchrun",
+		 {"PET_STANDALONE", "PET_RDZV_ENDPOINT", "PET_RDZV_ID",
+		  "PET_LOCAL_ADDR"}},
+		{"torchrun,elastic=1:2",
+		 {"PET_STANDALONE", "PET_NODE_RANK", "PET_MASTER_ADDR",
+		  "PET_MASTER_PORT"}},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_environment env = {0};
+		struct launch_settings settings;
+		struct launch_error err = {0};
+
+		launch_settings_init(&settings);
+		assert_int_equal(launch_settings_parse(&settings, rows[i].list, &err), 0);
+		assert_int_equal(launch_environment(&node, &settings, &env, &err), 0);
+		for (const char *const *name = rows[i].removed; *name; name++) {
+			if (!find(&env, *name) || find(&env, *name)->value)
+				fail_msg("row %zu: %s is not removed", i, *name);
+		}
+		launch_environment_clear(&env);
+	}
+}
+
+/* Who gets a rank: see launch_has_ranks(). */
+static void test_ranks(void **state)
+{
+	static const struct {
+		bool pty;
+		uint32_t ntasks;
+		const char *list; /* NULL: only default=on of the site */
+		bool ranks;
+	} rows[] = {
+		{false, 12, "", true},          {false, 12, NULL, true},
+		{false, 1, "", true},           {false, 1, NULL, false},
+		{false, 1, "torch", true},      {false, 1, "verbose", true},
+		{true, 12, "", false},          {true, 12, NULL, false},
+		{true, 1, "", false},           {true, 1, NULL, false},
+		{true, 1, "torch", false},      {true, 1, "torchrun", false},
+		{true, 1, "tensorflow", false},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_facts facts = worker;
+		struct launch_environment env = {0};
+		struct launch_settings settings;
+		struct launch_error err = {0};
+		char text[4096];
+
+		facts.pty = rows[i].pty;
+		if (rows[i].ntasks == 1) {
+			facts.nnodes = facts.ntasks = facts.local_size = 1;
+			facts.nodelist = "n2";
+			facts.tasks_per_node = "1";
+			facts.rank = facts.local_rank = facts.node_rank = 0;
+			facts.gpus = "0";
+		}
+		launch_settings_init(&settings);
+		assert_int_equal(launch_settings_site(&settings, "default=on", &err), 0);
+		if (rows[i].list)
+			assert_int_equal(
+				launch_settings_parse(&settings, rows[i].list, &err), 0);
+		assert_int_equal(launch_has_ranks(&facts, &settings), rows[i].ranks);
+		assert_int_equal(launch_environment(&facts, &settings, &env, &err),
+				 rows[i].list && !strcmp(rows[i].list, "torchrun") &&
+						 rows[i].ranks
+					 ? -EINVAL
+					 : 0);
+		render(&env, text, sizeof(text));
+		if (!rows[i].ranks) {
+			char want[256];
+
+			snprintf(want, sizeof(want),
+				 "NODE_RANK=%u NNODES=%u MASTER_ADDR=%s "
+				 "SRANK_MASTER_ADDR=%s MASTER_PORT=41001 "
+				 "SRANK_MASTER_PORT=41001 SRANK_VERSION=" SRANK_VERSION
+				 " ",
+				 facts.node_rank, facts.nnodes,
+				 facts.ntasks == 1 ? "n2" : "n1",
+				 facts.ntasks == 1 ? "n2" : "n1");
+			assert_string_equal(text, want);
+			/* An outer step's are no better than ours. */
+			assert_non_null(find(&env, "RANK"));
+			assert_null(launch_environment_get(&env, "RANK"));
+			assert_non_null(find(&env, "LOCAL_RANK"));
+			assert_non_null(find(&env, "SRANK_LAUNCHER"));
+		} else {
+			assert_non_null(strstr(text, "RANK="));
+			assert_non_null(strstr(text, "LOCAL_RANK="));
+		}
+		launch_environment_clear(&env);
+	}
+}
+
+/* srun's variable for us is none of the task's. */
+static void test_order_removed(void **state)
+{
+	static const char *const lists[] = {"torch", "torchrun", "mpi"};
+
+	for (size_t i = 0; i < COUNT(lists); i++) {
+		struct launch_environment env = {0};
+		struct launch_settings settings;
+		struct launch_error err = {0};
+
+		launch_settings_init(&settings);
+		assert_int_equal(launch_settings_parse(&settings, lists[i], &err), 0);
+		assert_int_equal(launch_environment(&node, &settings, &env, &err), 0);
+		assert_non_null(find(&env, "SLURM_SRANK_NODES"));
+		assert_null(launch_environment_get(&env, "SLURM_SRANK_NODES"));
+		launch_environment_clear(&env);
+	}
+}
+
+/* addr= of the task's own node, where another's must reach it. */
+static void test_local_addr(void **state)
+{
+	struct launch_facts facts = node;
+	char text[4096];
+
+	facts.head_addr = "10.0.0.1";
+	facts.node_addr = "2001:db8::2";
+	assert_int_equal(make(&facts, "torchrun,elastic=1:2,addr=ip", text, sizeof(text)),
+			 0);
+	assert_non_null(strstr(text, "PET_RDZV_ENDPOINT=10.0.0.1:41001 "));
+	assert_non_null(strstr(text, "PET_LOCAL_ADDR=2001:db8::2 "));
+	facts.node_addr = NULL;
+	facts.head_addr = "2001:db8::1";
+	assert_int_equal(make(&facts, "torchrun,elastic=1:2,addr=ip", text, sizeof(text)),
+			 0);
+	assert_non_null(strstr(text, "PET_RDZV_ENDPOINT=[2001:db8::1]:41001 "));
+	assert_non_null(strstr(text, "PET_LOCAL_ADDR=n2 "));
+	assert_int_equal(make(&facts, "torchrun,addr=ip", text, sizeof(text)), 0);
+	assert_non_null(strstr(text, " PET_MASTER_ADDR=2001:db8::1 "));
+	assert_non_null(strstr(text, " MASTER_ADDR=2001:db8::1 "));
+}
+
+/*
+ * Components n3, then n[1-2]: node ids 0 and 1-2, while list and counts are sorted by
+ * name. Of the nodes with a second task, n2 and n3, rank 0's n3 comes first.
+ */
+static void test_cross_het(void **state)
+{
+	static const struct {
+		const char *node;
+		uint32_t id, local_rank;
+		const char *rank, *size;
+	} rows[] = {
+		{"n3", 0, 0, "HOROVOD_CROSS_RANK=0 ", "HOROVOD_CROSS_SIZE=3 "},
+		{"n1", 1, 0, "HOROVOD_CROSS_RANK=1 ", "HOROVOD_CROSS_SIZE=3 "},
+		{"n2", 2, 0, "HOROVOD_CROSS_RANK=2 ", "HOROVOD_CROSS_SIZE=3 "},
+		{"n3", 0, 1, "HOROVOD_CROSS_RANK=0 ", "HOROVOD_CROSS_SIZE=2 "},
+		{"n2", 2, 1, "HOROVOD_CROSS_RANK=1 ", "HOROVOD_CROSS_SIZE=2 "},
+	};
+	struct launch_facts facts = {
+		.nnodes = 3,
+		.ntasks = 5,
+		.nodelist = "n[1-3]",
+		.tasks_per_node = "1,2(x2)",
+		.layout = LAUNCH_LAYOUT_OTHER,
+		.het = true,
+		.head = "n3",
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		char text[4096], node_rank[32];
+
+		facts.node = (char *)rows[i].node;
+		facts.node_rank = rows[i].id;
+		facts.local_rank = rows[i].local_rank;
+		assert_int_equal(make(&facts, "horovod", text, sizeof(text)), 0);
+		if (!strstr(text, rows[i].rank) || !strstr(text, rows[i].size))
+			fail_msg("row %zu: %s", i, text);
+		snprintf(node_rank, sizeof(node_rank), " NODE_RANK=%u ", rows[i].id);
+		assert_non_null(strstr(text, node_rank));
+	}
+	facts.node = NULL;
+	expect_error(&facts, "horovod",
+		     "HOROVOD_CROSS_RANK: the node of the task is not");
+	facts.node = "n9";
+	expect_error(&facts, "horovod",
+		     "HOROVOD_CROSS_RANK: the node of the task is not");
+}
+
+/* Ranks 0, 1 and 4 on n3, 2 on n1, 3 on n2: what a host file can make. */
+static void test_tf_arbitrary(void **state)
+{
+	struct launch_facts facts = {
+		.nnodes = 3,
+		.ntasks = 5,
+		.nodelist = "n[1-3]",
+		.tasks_per_node = "1(x2),3",
+		.layout = LAUNCH_LAYOUT_OTHER,
+		.head = "n3",
+		.head_id = 2,
+		.order = "n[3,1-2]",
+		.placement = "0(x2),1,2,0",
+		.node = "n2",
+		.node_rank = 1,
+		.rank = 3,
+		.local_size = 1,
+	};
+	char text[4096];
+
+	assert_int_equal(
+		make(&facts, "tensorflow,port=1000,suffix=i", text, sizeof(text)), 0);
+	assert_non_null(strstr(
+		text, "TF_CONFIG={\"cluster\":{\"worker\":[\"n3i:1000\",\"n3i:1001\","
+		      "\"n1i:1000\",\"n2i:1000\",\"n3i:1002\"]},"
+		      "\"task\":{\"type\":\"worker\",\"index\":3}} "));
+	assert_non_null(strstr(text, " NODE_RANK=2 "));
+	facts.placement = "0(x2),1,2";
+	expect_error(&facts, "tensorflow", "TF_CONFIG: n[1-3] and 1(x2),3 do not make 5");
+	facts.placement = "0(x2),1,3,0";
+	expect_error(&facts, "tensorflow", "TF_CONFIG: n[1-3] and 1(x2),3 do not make 5");
+	facts.placement = "0(x2),1,0,2";
+	expect_error(&facts, "tensorflow",
+		     "TF_CONFIG: rank 3 is local rank 0 of n2 and not 2 of n3");
+	facts.placement = NULL;
 	expect_error(&facts, "tensorflow",
 		     "TF_CONFIG: the node of every rank is not known");
 }
@@ -565,12 +850,25 @@ static void test_set(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_launchers),   cmocka_unit_test(test_shape),
-		cmocka_unit_test(test_elastic),     cmocka_unit_test(test_no_gpus),
-		cmocka_unit_test(test_omp),         cmocka_unit_test(test_stale),
-		cmocka_unit_test(test_user_values), cmocka_unit_test(test_arbitrary),
-		cmocka_unit_test(test_tf_layouts),  cmocka_unit_test(test_tf_faults),
-		cmocka_unit_test(test_submitit),    cmocka_unit_test(test_batch),
+		cmocka_unit_test(test_launchers),
+		cmocka_unit_test(test_shape),
+		cmocka_unit_test(test_elastic),
+		cmocka_unit_test(test_no_gpus),
+		cmocka_unit_test(test_omp),
+		cmocka_unit_test(test_stale),
+		cmocka_unit_test(test_user_values),
+		cmocka_unit_test(test_arbitrary),
+		cmocka_unit_test(test_users_torchrun),
+		cmocka_unit_test(test_torchrun_removes),
+		cmocka_unit_test(test_ranks),
+		cmocka_unit_test(test_order_removed),
+		cmocka_unit_test(test_local_addr),
+		cmocka_unit_test(test_cross_het),
+		cmocka_unit_test(test_tf_arbitrary),
+		cmocka_unit_test(test_tf_layouts),
+		cmocka_unit_test(test_tf_faults),
+		cmocka_unit_test(test_submitit),
+		cmocka_unit_test(test_batch),
 		cmocka_unit_test(test_set),
 	};
 

@@ -2,6 +2,7 @@
 /* The facts of a task and of the batch step, read from environments as Slurm sets them.
  */
 #include "spank/launch/facts.h"
+#include "spank/launch/rendezvous.h"
 
 #include "tests/unit/launch/support.h"
 
@@ -216,35 +217,355 @@ static void test_rows(void **state)
 	}
 }
 
-/* The size of each node, also where a component's counts follow another's. */
+/* The tasks on each node: by its position in the list, which is its id, or it is not. */
 static void test_local_size(void **state)
 {
 	static const struct {
-		const char *node, *local;
+		const char *more[6];
 		uint32_t size;
-		const char *ids, *het;
+		bool het;
 	} rows[] = {
-		{"SLURM_NODEID=0", "SLURM_LOCALID=0", 5},
-		{"SLURM_NODEID=1", "SLURM_LOCALID=4", 5},
-		{"SLURM_NODEID=2", "SLURM_LOCALID=1", 2},
-		/* `srun -w n3 -n2 : -w n[1-2] -n10`: node 0 is n3, and the counts are
-		   5(x2),2. */
-		{"SLURM_NODEID=0", "SLURM_LOCALID=1", 2, "SLURM_GTIDS=0,1",
-		 "SLURM_HET_SIZE=2"},
-		{"SLURM_NODEID=2", "SLURM_LOCALID=4", 5, "SLURM_GTIDS=7,8,9,10,11",
-		 "SLURM_HET_SIZE=2"},
-		{"SLURM_NODEID=1", "SLURM_LOCALID=0", 1, "SLURM_GTIDS=2",
-		 "SLURM_HET_SIZE=2"},
+		{{"SLURM_NODEID=0", "SLURMD_NODENAME=n1", "SLURM_LOCALID=0"}, 5, false},
+		{{"SLURM_NODEID=1", "SLURMD_NODENAME=n2", "SLURM_LOCALID=4"}, 5, false},
+		{{"SLURM_NODEID=2", "SLURMD_NODENAME=n3", "SLURM_LOCALID=1"}, 2, false},
+		/* No node of the step (a front end), or none at all. */
+		{{"SLURM_NODEID=2", "SLURMD_NODENAME=login", "SLURM_LOCALID=1"},
+		 2,
+		 false},
+		{{"SLURM_NODEID=2", "SLURMD_NODENAME=", "SLURM_LOCALID=1"}, 2, false},
+		/* `srun -w n3 : -w n[1-2]` in an allocation that is not heterogeneous. */
+		{{"SLURM_NODEID=0", "SLURMD_NODENAME=n3", "SLURM_LOCALID=1"}, 2, true},
+		{{"SLURM_NODEID=1", "SLURMD_NODENAME=n1", "SLURM_LOCALID=4"}, 5, true},
+		{{"SLURM_NODEID=2", "SLURMD_NODENAME=n2", "SLURM_LOCALID=4"}, 5, true},
+		/* A heterogeneous job: SLURM_GTIDS has the tasks beside this one. */
+		{{"SLURM_NODEID=0", "SLURM_LOCALID=1", "SLURM_GTIDS=0,1",
+		  "SLURM_HET_SIZE=2", "SLURMD_NODENAME=n3"},
+		 2,
+		 true},
+		{{"SLURM_NODEID=2", "SLURM_LOCALID=4", "SLURM_GTIDS=7,8,9,10,11",
+		  "SLURM_HET_SIZE=2"},
+		 5,
+		 true},
+		{{"SLURM_NODEID=1", "SLURM_LOCALID=0", "SLURM_GTIDS=2",
+		  "SLURM_HET_SIZE=2"},
+		 1,
+		 true},
+		{{"SLURM_NODEID=2", "SLURM_LOCALID=4", "SLURM_HET_SIZE=2"}, 5, true},
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		const char *const more[] = {rows[i].node, rows[i].local, rows[i].ids,
-					    rows[i].het, NULL};
 		struct launch_error err = {0};
 		struct launch_facts facts;
 
-		assert_int_equal(read_step(&facts, more, &err), 0);
+		if (read_step(&facts, rows[i].more, &err))
+			fail_msg("row %zu: %s", i, err.text);
 		assert_int_equal(facts.local_size, rows[i].size);
+		assert_int_equal(facts.het, rows[i].het);
+		assert_int_equal(facts.head_uncertain, rows[i].het);
+		launch_facts_clear(&facts);
+	}
+}
+
+/* Two components on one node, which the list names once; it is rank 0's. */
+static void test_shared_node(void **state)
+{
+	static const char *const first[] = {"SLURM_HET_SIZE=2",
+					    "SLURM_JOB_NODELIST_HET_GROUP_0=n1",
+					    "SLURM_JOB_NODELIST_HET_GROUP_1=n1",
+					    "SLURM_STEP_NODELIST=n1",
+					    "SLURM_STEP_TASKS_PER_NODE=2,1",
+					    "SLURM_STEP_NUM_NODES=2",
+					    "SLURM_STEP_NUM_TASKS=3",
+					    "SLURM_NODEID=0",
+					    "SLURM_PROCID=1",
+					    "SLURM_LOCALID=1",
+					    "SLURM_GTIDS=0,1",
+					    "SLURMD_NODENAME=n1",
+					    NULL};
+	static const char *const second[] = {"SLURM_HET_SIZE=2",
+					     "SLURM_STEP_NODELIST=n1",
+					     "SLURM_STEP_TASKS_PER_NODE=2,1",
+					     "SLURM_STEP_NUM_NODES=2",
+					     "SLURM_STEP_NUM_TASKS=3",
+					     "SLURM_NODEID=1",
+					     "SLURM_PROCID=2",
+					     "SLURM_LOCALID=0",
+					     "SLURM_GTIDS=2",
+					     "SLURMD_NODENAME=n1",
+					     NULL};
+	const char *const *const tasks[] = {first, second};
+
+	for (uint32_t i = 0; i < COUNT(tasks); i++) {
+		struct launch_error err = {0};
+		struct launch_facts facts;
+
+		if (read_step(&facts, tasks[i], &err))
+			fail_msg("%s", err.text);
+		assert_true(facts.het);
+		assert_false(facts.head_uncertain);
+		assert_string_equal(facts.head, "n1");
+		assert_int_equal(facts.local_size, 2 - i);
+		assert_int_equal(launch_node_rank(&facts, LAUNCH_WORKER), i);
+		launch_facts_clear(&facts);
+	}
+}
+
+/*
+ * -m arbitrary by n3 n3 ... : three tasks on n3, then two on n1, then seven on n2. Task 9
+ * is on n2, whose id is 1 and whose place is the third.
+ */
+#define ORDER "n[3,1-2]:0(x3),1(x2),2(x7)"
+static void test_order(void **state)
+{
+	static const struct {
+		const char *more[6];
+		const char *head;      /* NULL: uncertain */
+		const char *placement; /* NULL: not known */
+		uint32_t node_rank;
+	} rows[] = {
+		{{"SLURM_DISTRIBUTION=arbitrary", "SLURM_SRANK_NODES=4711.2:" ORDER},
+		 "n3",
+		 "0(x3),1(x2),2(x7)",
+		 2},
+		/* Cut down to the first: the nodes before n3 move up by one. */
+		{{"SLURM_DISTRIBUTION=arbitrary", "SLURM_SRANK_NODES=4711.2:n3"},
+		 "n3",
+		 NULL,
+		 2},
+		{{"SLURM_DISTRIBUTION=arbitrary", "SLURM_SRANK_NODES=4711.2:n1"},
+		 "n1",
+		 NULL,
+		 1},
+		/* Of another step, of another job, of nobody. */
+		{{"SLURM_DISTRIBUTION=arbitrary", "SLURM_SRANK_NODES=4711.1:" ORDER},
+		 NULL,
+		 NULL,
+		 1},
+		{{"SLURM_DISTRIBUTION=arbitrary", "SLURM_SRANK_NODES=471.2:" ORDER},
+		 NULL,
+		 NULL,
+		 1},
+		{{"SLURM_DISTRIBUTION=arbitrary", "SLURM_SRANK_NODES=x"}, NULL, NULL, 1},
+		{{"SLURM_DISTRIBUTION=arbitrary", "SLURM_SRANK_NODES="}, NULL, NULL, 1},
+		/* Of this step, but not all of it, or more. */
+		{{"SLURM_DISTRIBUTION=arbitrary",
+		  "SLURM_SRANK_NODES=4711.2:n[3,1]:0(x3),1(x9)"},
+		 NULL,
+		 NULL,
+		 1},
+		{{"SLURM_DISTRIBUTION=arbitrary",
+		  "SLURM_SRANK_NODES=4711.2:n[3,1-2]:0(x3),1(x2),2(x6)"},
+		 NULL,
+		 NULL,
+		 1},
+		{{"SLURM_DISTRIBUTION=arbitrary",
+		  "SLURM_SRANK_NODES=4711.2:n[9,1-2]:0(x3),1(x2),2(x7)"},
+		 NULL,
+		 NULL,
+		 1},
+		{{"SLURM_DISTRIBUTION=arbitrary", "SLURM_SRANK_NODES=4711.2:n9"},
+		 NULL,
+		 NULL,
+		 1},
+		{{"SLURM_DISTRIBUTION=arbitrary", "SLURM_SRANK_NODES=4711.2:"},
+		 NULL,
+		 NULL,
+		 1},
+		/* Where Slurm's own order holds, it is not asked. */
+		{{"SLURM_SRANK_NODES=4711.2:" ORDER}, "", NULL, 1},
+		/* Nor where it is one component's. */
+		{{"SLURM_DISTRIBUTION=arbitrary", "SLURM_SRANK_NODES=4711.2:" ORDER,
+		  "SLURM_HET_SIZE=2"},
+		 NULL,
+		 NULL,
+		 1},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_error err = {0};
+		struct launch_facts facts;
+
+		if (read_step(&facts, rows[i].more, &err))
+			fail_msg("row %zu: %s", i, err.text);
+		assert_int_equal(facts.head_uncertain, !rows[i].head);
+		if (rows[i].head && *rows[i].head)
+			assert_string_equal(facts.head, rows[i].head);
+		else
+			assert_null(facts.head);
+		assert_int_equal(!facts.order, !facts.placement);
+		if (rows[i].placement)
+			assert_string_equal(facts.placement, rows[i].placement);
+		else
+			assert_null(facts.placement);
+		assert_int_equal(launch_node_rank(&facts, LAUNCH_WORKER),
+				 rows[i].node_rank);
+		launch_facts_clear(&facts);
+	}
+}
+
+/* One that is of this step and contradicts what the task is. */
+static void test_order_faults(void **state)
+{
+	static const char *const more[] = {
+		"SLURM_DISTRIBUTION=arbitrary",
+		"SLURM_SRANK_NODES=4711.2:n[3,2,1]:0(x3),1(x2),2(x7)", NULL};
+	struct launch_error err = {0};
+	struct launch_facts facts;
+
+	assert_int_equal(read_step(&facts, more, &err), -EINVAL);
+	assert_string_equal(err.text,
+			    "SLURM_SRANK_NODES puts task 9 on n1, but SLURMD_NODENAME is "
+			    "n2; unset it, and start the program with srun");
+	launch_facts_clear(&facts);
+}
+
+/* Before there are tasks: the batch script's ids, or none, and no node name. */
+static void test_shared(void **state)
+{
+	static const char *const more[] = {"SLURM_NODEID=",
+					   "SLURM_PROCID=",
+					   "SLURM_LOCALID=",
+					   "SLURMD_NODENAME=batch",
+					   "SLURM_DISTRIBUTION=arbitrary",
+					   "SLURM_SRANK_NODES=4711.2:" ORDER,
+					   "MASTER_PORT=29500",
+					   "CUDA_VISIBLE_DEVICES=0,1",
+					   NULL};
+	struct launch_error err = {0};
+	struct launch_facts facts;
+	const char *environment[64] = {STEP};
+	size_t count = 0;
+
+	while (environment[count])
+		count++;
+	for (size_t i = 0; more[i]; i++)
+		environment[count++] = more[i];
+	assert_int_equal(launch_facts_read_shared(&facts, lookup_in, environment, &err),
+			 0);
+	assert_int_equal(facts.job_id, 4711);
+	assert_int_equal(facts.ntasks, 12);
+	assert_string_equal(facts.head, "n3");
+	assert_int_equal(facts.head_id, 2);
+	assert_string_equal(facts.user_port, "29500");
+	assert_null(facts.node);
+	assert_null(facts.gpus);
+	assert_int_equal(facts.rank, 0);
+	launch_facts_clear(&facts);
+}
+
+static void test_setters(void **state)
+{
+	struct launch_facts facts = {.layout = LAUNCH_LAYOUT_PLANE, .plane_size = 2};
+
+	launch_facts_set_het(&facts);
+	assert_true(facts.het);
+	assert_true(facts.head_uncertain);
+	assert_int_equal(facts.layout, LAUNCH_LAYOUT_OTHER);
+	assert_int_equal(facts.plane_size, 0);
+	assert_int_equal(launch_facts_set_head(&facts, "n7", 1), 0);
+	assert_false(facts.head_uncertain);
+	assert_int_equal(launch_facts_set_head(&facts, "n3", 2), 0);
+	assert_string_equal(facts.head, "n3");
+	assert_int_equal(facts.head_id, 2);
+	/* Known is known. */
+	launch_facts_set_het(&facts);
+	assert_false(facts.head_uncertain);
+	launch_facts_clear(&facts);
+}
+
+/* Without any of its variables in turn: an error that names it, or all is well without.
+ */
+static void test_missing(void **state)
+{
+	static const char *const step[] = {
+		STEP, "SLURM_RESTART_COUNT=1", "SLURM_STEP_RESV_PORTS=41001",
+		"CUDA_VISIBLE_DEVICES=0", "SLURM_GTIDS=5,6,7,8,9"};
+	static const char *const needed[] = {
+		"SLURM_JOB_ID",        "SLURM_STEP_ID",
+		"SLURM_STEP_NODELIST", "SLURM_STEP_TASKS_PER_NODE",
+		"SLURM_NODEID",        "SLURM_PROCID",
+		"SLURM_LOCALID"};
+	/* The job's own differ from the step's. */
+	static const char *const contradicted[] = {"SLURM_STEP_NUM_TASKS",
+						   "SLURM_STEP_NUM_NODES"};
+
+	for (size_t i = 0; i < COUNT(step); i++) {
+		const char *environment[COUNT(step) + 1];
+		size_t length = strcspn(step[i], "="), count = 0;
+		struct launch_error err = {0};
+		struct launch_facts facts;
+		const char *want = "";
+		int r;
+
+		for (size_t j = 0; j < COUNT(step); j++) {
+			if (j != i)
+				environment[count++] = step[j];
+		}
+		environment[count] = NULL;
+		for (size_t j = 0; j < COUNT(needed); j++) {
+			if (strlen(needed[j]) == length &&
+			    strncmp(needed[j], step[i], length) == 0)
+				want = needed[j];
+		}
+		for (size_t j = 0; j < COUNT(contradicted); j++) {
+			if (strlen(contradicted[j]) == length &&
+			    strncmp(contradicted[j], step[i], length) == 0)
+				want = "the step has";
+		}
+		r = launch_facts_read(&facts, lookup_in, environment, &err);
+		if (r != (*want ? -EINVAL : 0) ||
+		    strncmp(err.text, want, strlen(want)) != 0)
+			fail_msg("without %s: %d, %s", step[i], r, err.text);
+		launch_facts_clear(&facts);
+	}
+}
+
+/* torchrun's own variables, by what an outer step of ours left of them. */
+static void test_users_torchrun(void **state)
+{
+	static const struct {
+		const char *more[4];
+		const char *nproc, *restarts, *conf;
+	} rows[] = {
+		{{NULL}, NULL, NULL, NULL},
+		{{"PET_NPROC_PER_NODE=4", "PET_MAX_RESTARTS=7",
+		  "PET_RDZV_CONF=timeout=9"},
+		 "4",
+		 "7",
+		 "timeout=9"},
+		{{"PET_NPROC_PER_NODE=8", "SRANK_PET_NPROC_PER_NODE=8"},
+		 NULL,
+		 NULL,
+		 NULL},
+		{{"PET_NPROC_PER_NODE=4", "SRANK_PET_NPROC_PER_NODE=8"}, "4", NULL, NULL},
+		{{"PET_MAX_RESTARTS=3", "SRANK_PET_MAX_RESTARTS=3"}, NULL, NULL, NULL},
+		{{"PET_RDZV_CONF=is_host=1", "SRANK_PET_RDZV_CONF=is_host=1"},
+		 NULL,
+		 NULL,
+		 NULL},
+		{{"PET_RDZV_CONF=a=1,b=2,is_host=1",
+		  "SRANK_PET_RDZV_CONF=a=1,b=2,is_host=1"},
+		 NULL,
+		 NULL,
+		 "a=1,b=2"},
+		{{"PET_RDZV_CONF=a=1,is_host=1", "SRANK_PET_RDZV_CONF=is_host=1"},
+		 NULL,
+		 NULL,
+		 "a=1,is_host=1"},
+		{{"PET_RDZV_CONF=", "PET_MAX_RESTARTS="}, NULL, NULL, NULL},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_error err = {0};
+		struct launch_facts facts;
+
+		assert_int_equal(read_step(&facts, rows[i].more, &err), 0);
+#define SAME(have, want)                                               \
+	if (!(have) != !(want) || ((have) && strcmp(have, want) != 0)) \
+	fail_msg("row %zu: \"%s\"", i, (have) ? (have) : "-")
+		SAME(facts.user_nproc, rows[i].nproc);
+		SAME(facts.user_restarts, rows[i].restarts);
+		SAME(facts.user_rdzv_conf, rows[i].conf);
 		launch_facts_clear(&facts);
 	}
 }
@@ -322,6 +643,7 @@ static void test_huge(void **state)
 					   "SLURM_STEP_NUM_NODES=100000",
 					   "SLURM_STEP_NUM_TASKS=409600000",
 					   "SLURM_NODEID=99999",
+					   "SLURMD_NODENAME=n99999",
 					   "SLURM_PROCID=409599999",
 					   "SLURM_LOCALID=4095",
 					   NULL};
@@ -387,9 +709,13 @@ static void test_batch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_step),       cmocka_unit_test(test_rows),
-		cmocka_unit_test(test_local_size), cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_huge),       cmocka_unit_test(test_batch),
+		cmocka_unit_test(test_step),           cmocka_unit_test(test_rows),
+		cmocka_unit_test(test_local_size),     cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_huge),           cmocka_unit_test(test_batch),
+		cmocka_unit_test(test_shared_node),    cmocka_unit_test(test_order),
+		cmocka_unit_test(test_order_faults),   cmocka_unit_test(test_shared),
+		cmocka_unit_test(test_setters),        cmocka_unit_test(test_missing),
+		cmocka_unit_test(test_users_torchrun),
 	};
 
 	return cmocka_run_group_tests_name("facts", tests, NULL, NULL);

@@ -64,6 +64,100 @@ static void test_address(void **state)
 		 "",
 		 "the node of rank 0 is not known: Slurm sorts",
 		 -EINVAL},
+		/* What the source found out. */
+		{{.nnodes = 2, .nodelist = "n[3-4]", .head_addr = "10.0.0.3"},
+		 "addr=ip,suffix=i,domain=a.b",
+		 "10.0.0.3",
+		 0},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .head_addr = "2001:db8::3"},
+		 "addr=ip",
+		 "2001:db8::3",
+		 0},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .head_addr = "ib-n3.x"},
+		 "addr=nodeaddr,suffix=i,domain=a.b",
+		 "ib-n3.x",
+		 0},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .head_addr = "10.0.0.3"},
+		 "",
+		 "n3",
+		 0},
+		{{.nnodes = 2, .nodelist = "n[3-4]"},
+		 "addr=ip",
+		 "addr=ip: the address of n3 was not found out; use addr=name, or set "
+		 "MASTER_ADDR",
+		 -EINVAL},
+		{{.nnodes = 2, .nodelist = "n[3-4]"},
+		 "addr=nodeaddr",
+		 "addr=nodeaddr: the address of n3 was not found out",
+		 -EINVAL},
+		{{.nnodes = 2,
+		  .nodelist = "n[3-4]",
+		  .head_addr = "10.0.0.3",
+		  .user_addr = "x"},
+		 "addr=ip",
+		 "x",
+		 0},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .head_addr = "127.0.0.1"},
+		 "addr=nodeaddr",
+		 "127.0.0.1, the address of rank 0's node n3, is each node itself; "
+		 "correct",
+		 -EINVAL},
+		{{.nnodes = 1, .nodelist = "n3", .head_addr = "127.0.0.1"},
+		 "addr=nodeaddr",
+		 "127.0.0.1",
+		 0},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .head_addr = "a b"},
+		 "addr=nodeaddr",
+		 "node name a b is no host name",
+		 -EINVAL},
+		/* A machine's name for itself, in a step with others and in one without.
+		 */
+		{{.nnodes = 2, .nodelist = "localhost,n4"},
+		 "",
+		 "localhost, the address of rank 0's node localhost, is each node itself",
+		 -EINVAL},
+		{{.nnodes = 1, .nodelist = "localhost"}, "", "localhost", 0},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .user_addr = "localhost"},
+		 "",
+		 "MASTER_ADDR=localhost is each node itself, so that of the step's nodes "
+		 "only "
+		 "rank 0's would find it; unset MASTER_ADDR",
+		 -EINVAL},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .user_addr = "127.0.0.1"},
+		 "",
+		 "MASTER_ADDR=127.0.0.1 is each node itself",
+		 -EINVAL},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .user_addr = "[::1]"},
+		 "",
+		 "MASTER_ADDR=[::1] is each node itself",
+		 -EINVAL},
+		{{.nnodes = 1, .nodelist = "n3", .user_addr = "127.0.0.1"},
+		 "",
+		 "127.0.0.1",
+		 0},
+		/* Two components on one machine are two nodes of the step. */
+		{{.nnodes = 2, .nodelist = "n3", .het = true, .user_addr = "localhost"},
+		 "",
+		 "localhost",
+		 0},
+		{{.nnodes = 2,
+		  .nodelist = "n[3-4]",
+		  .het = true,
+		  .user_addr = "localhost"},
+		 "",
+		 "MASTER_ADDR=localhost is each node itself",
+		 -EINVAL},
+		/* Brackets are for endpoints. */
+		{{.nnodes = 2, .nodelist = "n[3-4]", .user_addr = "[2001:db8::4]"},
+		 "",
+		 "2001:db8::4",
+		 0},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .user_addr = "[fe80::4%ib0]"},
+		 "",
+		 "fe80::4%ib0",
+		 0},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .user_addr = "[n4]"}, "", "[n4]", 0},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .user_addr = "["}, "", "[", 0},
 		{{.nnodes = 1, .nodelist = "n[3"}, "", "n[3 is not a host list", -EINVAL},
 		{{.nnodes = 1, .nodelist = NULL},
 		 "",
@@ -130,7 +224,8 @@ static void test_node_rank(void **state)
 	struct launch_facts facts = {.nnodes = 4,
 				     .nodelist = "n[1-4]",
 				     .layout = LAUNCH_LAYOUT_OTHER,
-				     .head = "n3"};
+				     .head = "n3",
+				     .head_id = 2};
 
 	for (facts.node_rank = 0; facts.node_rank < 4; facts.node_rank++)
 		assert_int_equal(launch_node_rank(&facts, LAUNCH_WORKER),
@@ -141,18 +236,282 @@ static void test_node_rank(void **state)
 	facts.rank = 1;
 	assert_int_equal(launch_node_rank(&facts, LAUNCH_NODE), 1);
 	facts.head = NULL;
+	facts.head_id = 0;
 	assert_int_equal(launch_node_rank(&facts, LAUNCH_NODE), 1);
 	assert_int_equal(launch_node_rank(&facts, LAUNCH_WORKER), 3);
 
 	facts.layout = LAUNCH_LAYOUT_CYCLIC;
 	assert_int_equal(launch_node_rank(&facts, LAUNCH_WORKER), 3);
 
-	/* Components are numbered one after the other: node id 0 has rank 0. */
+	/* Components are numbered one after the other: node id 0 has rank 0 ... */
 	facts.layout = LAUNCH_LAYOUT_OTHER;
 	facts.het = true;
 	facts.head = "n3";
 	facts.node_rank = 0;
 	assert_int_equal(launch_node_rank(&facts, LAUNCH_WORKER), 0);
+	/* ... unless the first has an arbitrary distribution itself. */
+	facts.head_id = 1;
+	assert_int_equal(launch_node_rank(&facts, LAUNCH_WORKER), 1);
+	facts.node_rank = 1;
+	assert_int_equal(launch_node_rank(&facts, LAUNCH_WORKER), 0);
+	facts.node_rank = 2;
+	assert_int_equal(launch_node_rank(&facts, LAUNCH_WORKER), 2);
+
+	/* The whole layout is known: n3 n3 n1 n3 n2 n1. */
+	facts = (struct launch_facts){.nnodes = 3,
+				      .nodelist = "n[1-3]",
+				      .layout = LAUNCH_LAYOUT_OTHER,
+				      .order = "n[3,1-2]",
+				      .placement = "0(x2),1,0,2,1"};
+	for (facts.rank = 0; facts.rank < 6; facts.rank++)
+		assert_int_equal(launch_node_rank(&facts, LAUNCH_WORKER),
+				 ((uint32_t[]){0, 0, 1, 0, 2, 1})[facts.rank]);
+}
+
+/* What a machine calls itself, and what only looks like it. */
+static void test_loopback(void **state)
+{
+	static const struct {
+		const char *addr;
+		bool loopback;
+	} rows[] = {
+		{"127.0.0.1", true},
+		{"127.0.1.1", true},
+		{"127.255.255.255", true},
+		{"127.1", true},
+		{"0x7f000001", true},
+		{"2130706433", true},
+		{"0.0.0.0", true},
+		{"0", true},
+		{"::1", true},
+		{"0:0:0:0:0:0:0:1", true},
+		{"::", true},
+		{"::ffff:127.0.0.1", true},
+		{"::1%lo", true},
+		{"localhost", true},
+		{"LocalHost", true},
+		{"localhost.localdomain", true},
+		{"localhost4", true},
+		{"localhost6.localdomain6", true},
+		{"ip6-localhost", true},
+		{"ip6-loopback", true},
+		{"node.localhost", true},
+		{"localhost.", true},
+		{"10.0.0.1", false},
+		{"128.0.0.1", false},
+		{"126.255.255.255", false},
+		{"169.254.1.1", false},
+		{"2001:db8::1", false},
+		{"::2", false},
+		{"fe80::1%eth0", false},
+		{"::ffff:10.0.0.1", false},
+		{"n1", false},
+		{"localhost1", false},
+		{"localhosts", false},
+		{"mylocalhost", false},
+		{"local", false},
+		{"127.0.0.1.example.org", false},
+		{"", false},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		if (launch_address_is_loopback(rows[i].addr) != rows[i].loopback)
+			fail_msg("\"%s\" is %sloopback", rows[i].addr,
+				 rows[i].loopback ? "not " : "");
+	}
+}
+
+/* The resolver's order, without what other nodes cannot reach. */
+static void test_choose(void **state)
+{
+	static const struct {
+		uint32_t nnodes;
+		const char *found[6];
+		const char *addr; /* NULL: an error that begins with TEXT */
+		const char *text;
+	} rows[] = {
+		{2, {"10.0.0.5"}, "10.0.0.5", NULL},
+		{2, {"10.0.0.5", "10.0.1.5"}, "10.0.0.5", NULL},
+		{2, {"2001:db8::5", "10.0.0.5"}, "2001:db8::5", NULL},
+		/* Debian's own entry for the host's name, and what others put beside. */
+		{2, {"127.0.1.1", "10.0.0.5"}, "10.0.0.5", NULL},
+		{2, {"::1", "127.0.0.1", "10.0.0.5"}, "10.0.0.5", NULL},
+		{2, {"169.254.3.4", "10.0.0.5"}, "10.0.0.5", NULL},
+		{2, {"fe80::1%eth0", "fe80::2", "2001:db8::5"}, "2001:db8::5", NULL},
+		{2,
+		 {"0.0.0.0", "::", "224.0.0.1", "ff02::1", "10.0.0.5"},
+		 "10.0.0.5",
+		 NULL},
+		{2, {"255.255.255.255", "node5", "10.0.0.5"}, "10.0.0.5", NULL},
+		{2, {"::ffff:10.0.0.5"}, "10.0.0.5", NULL},
+		{2, {"::ffff:127.0.0.1", "10.0.0.5"}, "10.0.0.5", NULL},
+		/* Private, shared and unique local addresses are for just this. */
+		{2, {"192.168.1.5"}, "192.168.1.5", NULL},
+		{2, {"100.64.0.5"}, "100.64.0.5", NULL},
+		{2, {"fd00::5"}, "fd00::5", NULL},
+		/* Nobody else is to reach it. */
+		{1, {"127.0.1.1", "10.0.0.5"}, "127.0.1.1", NULL},
+		{1, {"::1"}, "::1", NULL},
+		{1, {"::ffff:127.0.0.1"}, "127.0.0.1", NULL},
+		{1, {"fe80::1", "169.254.3.4", "127.0.0.1"}, "127.0.0.1", NULL},
+		{2,
+		 {"127.0.1.1"},
+		 NULL,
+		 "node5 has no address at which other nodes reach it, but 127.0.1.1 "
+		 "(loopback); correct its entry in /etc/hosts or DNS, use addr=name, or "
+		 "set "
+		 "MASTER_ADDR"},
+		{2,
+		 {"::1", "fe80::1", "169.254.3.4", "::", "ff02::1"},
+		 NULL,
+		 "node5 has no address at which other nodes reach it, but ::1 "
+		 "(loopback), "
+		 "fe80::1 (link-local), 169.254.3.4 (link-local), :: (unspecified), "
+		 "ff02::1 "
+		 "(multicast);"},
+		{1,
+		 {"fe80::1"},
+		 NULL,
+		 "node5 has no address at which other nodes reach it, but fe80::1 "
+		 "(link-local);"},
+		{2,
+		 {"10.0.0.5.6"},
+		 NULL,
+		 "node5 has no address at which other nodes reach it, but 10.0.0.5.6 "
+		 "(not an "
+		 "address);"},
+		{2,
+		 {NULL},
+		 NULL,
+		 "node5 has no address at which other nodes reach it, but none at all;"},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_error err = {0};
+		char addr[LAUNCH_ADDR_MAX];
+		size_t count = 0;
+		int r;
+
+		while (rows[i].found[count])
+			count++;
+		r = launch_address_choose("node5", rows[i].nnodes, rows[i].found, count,
+					  addr, sizeof(addr), &err);
+		if (r != (rows[i].addr ? 0 : -EINVAL))
+			fail_msg("row %zu: %d %s", i, r, err.text);
+		if (rows[i].addr)
+			assert_string_equal(addr, rows[i].addr);
+		else if (strncmp(err.text, rows[i].text, strlen(rows[i].text)) != 0)
+			fail_msg("row %zu: %s", i, err.text);
+	}
+}
+
+/* However many there are, the message is of some length. */
+static void test_choose_many(void **state)
+{
+	const char *found[1000];
+	struct launch_error err = {0};
+	char addr[LAUNCH_ADDR_MAX];
+
+	for (size_t i = 0; i < COUNT(found); i++)
+		found[i] = "fe80:1234:1234:1234:1234:1234:1234:1234%interface";
+	assert_int_equal(launch_address_choose("node5", 2, found, COUNT(found), addr,
+					       sizeof(addr), &err),
+			 -EINVAL);
+	assert_non_null(strstr(err.text, "(link-local), fe80"));
+	assert_non_null(strstr(err.text, "(link-local); correct its entry"));
+	found[COUNT(found) - 1] = "10.0.0.5";
+	assert_int_equal(launch_address_choose("node5", 2, found, COUNT(found), addr,
+					       sizeof(addr), &err),
+			 0);
+	/* Where it does not fit, it is not cut. */
+	err = (struct launch_error){0};
+	assert_int_equal(
+		launch_address_choose("node5", 2, found, COUNT(found), addr, 8, &err),
+		-EINVAL);
+}
+
+/* What a source is asked for, and what becomes of its answer. */
+static void test_queries(void **state)
+{
+	static const struct {
+		struct launch_facts facts;
+		const char *list, *head, *node; /* NULL: nothing to ask */
+	} rows[] = {
+		{{.nnodes = 2, .nodelist = "n[3-4]", .node = "n4"}, "", NULL, NULL},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .node = "n4"},
+		 "addr=ip,suffix=i,domain=a.b",
+		 "n3i.a.b",
+		 NULL},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .node = "n4"},
+		 "addr=nodeaddr,suffix=i,domain=a.b",
+		 "n3",
+		 NULL},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .node = "n4"},
+		 "torchrun,elastic=1:2,addr=ip,suffix=i",
+		 "n3i",
+		 "n4i"},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .node = "n4"},
+		 "torchrun,elastic=1:2,addr=nodeaddr,suffix=i",
+		 "n3",
+		 "n4"},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .node = "n4"},
+		 "torchrun,elastic=1:2",
+		 NULL,
+		 NULL},
+		{{.nnodes = 2, .nodelist = "n[3-4]"},
+		 "torchrun,elastic=1:2,addr=ip",
+		 "n3",
+		 NULL},
+		{{.nnodes = 2, .nodelist = "n[3-4]", .head = "n4"},
+		 "addr=ip",
+		 "n4",
+		 NULL},
+		/* The user has said it, or nobody reads it. */
+		{{.nnodes = 2, .nodelist = "n[3-4]", .user_addr = "x"},
+		 "addr=ip",
+		 NULL,
+		 NULL},
+		{{.nnodes = 2, .nodelist = "n[3-4]"}, "mpi,addr=ip", NULL, NULL},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_settings settings;
+		struct launch_error err = {0};
+		char name[LAUNCH_ADDR_MAX];
+		int r;
+
+		launch_settings_init(&settings);
+		assert_int_equal(launch_settings_parse(&settings, rows[i].list, &err), 0);
+		r = launch_head_query(&rows[i].facts, &settings, name, sizeof(name),
+				      &err);
+		assert_int_equal(r, rows[i].head != NULL);
+		if (r)
+			assert_string_equal(name, rows[i].head);
+		r = launch_node_query(&rows[i].facts, &settings, name, sizeof(name),
+				      &err);
+		assert_int_equal(r, rows[i].node != NULL);
+		if (r)
+			assert_string_equal(name, rows[i].node);
+	}
+}
+
+static void test_query_faults(void **state)
+{
+	struct launch_facts facts = {
+		.nnodes = 2, .nodelist = "n[3-4]", .head_uncertain = true};
+	struct launch_settings settings;
+	struct launch_error err = {0};
+	char name[LAUNCH_ADDR_MAX];
+
+	launch_settings_init(&settings);
+	assert_int_equal(launch_settings_parse(&settings, "addr=ip", &err), 0);
+	assert_int_equal(launch_head_query(&facts, &settings, name, sizeof(name), &err),
+			 -EINVAL);
+	assert_non_null(strstr(err.text, "the node of rank 0 is not known"));
+	facts.head_uncertain = false;
+	err = (struct launch_error){0};
+	assert_int_equal(launch_head_query(&facts, &settings, name, 2, &err), -EINVAL);
+	assert_non_null(strstr(err.text, "longer than a host name can be"));
 }
 
 static void test_endpoint(void **state)
@@ -326,6 +685,37 @@ static void test_hash_spreads(void **state)
 	print_message("# chi-square %.0f of 10442\n", chi);
 }
 
+/* Pairs that Slurm runs side by side, and what tells them apart. */
+static void test_hash_pairs(void **state)
+{
+	static const struct {
+		const char *what;
+		uint32_t a[3], b[3]; /* job, step, restart */
+	} rows[] = {
+		{"two concurrent steps of a job", {4711, 0, 0}, {4711, 1, 0}},
+		{"the first and the third step", {4711, 0, 0}, {4711, 2, 0}},
+		{"two steps late in a long job", {4711, 998, 0}, {4711, 999, 0}},
+		{"the batch step and the first", {4711, 0xfffffffb, 0}, {4711, 0, 0}},
+		{"a job and its requeue", {4711, 0, 0}, {4711, 0, 1}},
+		{"its first and second requeue", {4711, 0, 1}, {4711, 0, 2}},
+		/* Each task of an array is a job, with an id of its own. */
+		{"array neighbours", {4711, 0, 0}, {4712, 0, 0}},
+		{"array neighbours, two apart", {4711, 0, 0}, {4713, 0, 0}},
+		{"array neighbours, one requeued", {4711, 0, 1}, {4712, 0, 0}},
+		{"array neighbours, other steps", {4711, 1, 0}, {4712, 0, 0}},
+		{"jobs of the highest ids", {67043327, 0, 0}, {67043328, 0, 0}},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const uint32_t *a = rows[i].a, *b = rows[i].b;
+		uint16_t first = launch_port_hash(a[0], a[1], a[2], 20000, 29999);
+		uint16_t second = launch_port_hash(b[0], b[1], b[2], 20000, 29999);
+
+		if (first == second)
+			fail_msg("%s: both %u", rows[i].what, first);
+	}
+}
+
 /* What is sure to run side by side never meets: this is exact, not likely. */
 static void test_hash_neighbours(void **state)
 {
@@ -374,11 +764,17 @@ int main(void)
 		cmocka_unit_test(test_address),
 		cmocka_unit_test(test_address_length),
 		cmocka_unit_test(test_node_rank),
+		cmocka_unit_test(test_loopback),
+		cmocka_unit_test(test_choose),
+		cmocka_unit_test(test_choose_many),
+		cmocka_unit_test(test_queries),
+		cmocka_unit_test(test_query_faults),
 		cmocka_unit_test(test_endpoint),
 		cmocka_unit_test(test_reserved),
 		cmocka_unit_test(test_port),
 		cmocka_unit_test(test_hash_range),
 		cmocka_unit_test(test_hash_spreads),
+		cmocka_unit_test(test_hash_pairs),
 		cmocka_unit_test(test_hash_neighbours),
 		cmocka_unit_test(test_hash_modulus),
 		cmocka_unit_test(test_source_names),

@@ -154,7 +154,7 @@ static void test_sorted_names(void **state)
 	       "MASTER_ADDR  n10\n"
 	       "MASTER_PORT  41001 (reserved by Slurm)\n"
 	       "nodes        n[9-11] (by name)\n"
-	       "tasks        8(x2),1 (by node rank)\n");
+	       "tasks        8(x2),1 (likewise)\n");
 }
 
 static void test_faults(void **state)

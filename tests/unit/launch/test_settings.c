@@ -17,6 +17,7 @@
 static void describe(const struct launch_settings *settings, char *text, size_t size)
 {
 	static const char *const modes[] = {"order", "mask", "first", "map", "none"};
+	static const char *const addrs[] = {"name", "ip", "nodeaddr"};
 	FILE *out = fmemopen(text, size, "w");
 
 	assert_non_null(out);
@@ -37,6 +38,8 @@ static void describe(const struct launch_settings *settings, char *text, size_t 
 		fprintf(out, " port=%u", settings->port);
 	if (settings->port_low != 20000 || settings->port_high != 29999)
 		fprintf(out, " ports=%u-%u", settings->port_low, settings->port_high);
+	if (settings->addr)
+		fprintf(out, " addr=%s", addrs[settings->addr]);
 	if (settings->suffix[0])
 		fprintf(out, " suffix=%s", settings->suffix);
 	if (settings->domain[0])
@@ -92,6 +95,9 @@ static void test_lists(void **state)
 		{"ports=1-65535", "on ports=1-65535"},
 		{"ports=30000-30000", "on ports=30000-30000"},
 		{"port=1,ports=30000-30009", "on ports=30000-30009"},
+		{"addr=ip", "on addr=ip"},
+		{"addr=nodeaddr", "on addr=nodeaddr"},
+		{"addr=ip,addr=name", "on"},
 		{"suffix=-ib0", "on suffix=-ib0"},
 		{"suffix=i,suffix=", "on"},
 		{"domain=cluster.local", "on domain=cluster.local"},
@@ -161,6 +167,12 @@ static void test_mistakes(void **state)
 		{"ports=0-9", "ports=0-9: expected ports=LO-HI"},
 		{"ports=1-65536", "ports=1-65536: expected ports=LO-HI"},
 		{"ports=1-2-3", "ports=1-2-3: expected ports=LO-HI"},
+		{"addr=ipv4",
+		 "addr=ipv4: no such value; did you mean addr=ip? (name|ip|nodeaddr)"},
+		{"addr=", "addr=: expected addr=name|ip|nodeaddr"},
+		{"addr", "addr needs a value: addr=name|ip|nodeaddr"},
+		{"lock=port", "lock= is for plugstack.conf"},
+		{"forbid=port", "forbid= is for plugstack.conf"},
 		{"suffix=a.b", "suffix=a.b: expected suffix=TEXT"},
 		{"suffix=a b", "suffix=a b: expected suffix=TEXT"},
 		{"domain=a/b", "domain=a/b: expected domain=NAME"},
@@ -277,6 +289,280 @@ static void test_layers(void **state)
 	assert_false(settings.on);
 }
 
+/* What a site keeps to itself: ARGUMENTS of plugstack.conf, then the list of a job. */
+static void test_locks(void **state)
+{
+	static const struct {
+		const char *arguments[4];
+		const char *list;
+		const char *settings; /* or NULL: an error that begins with TEXT */
+		const char *text;
+	} rows[] = {
+		/* The value in force, whether the site set it or not. */
+		{{"port=29500", "lock=port"},
+		 "port=1",
+		 NULL,
+		 "port=1: port is fixed by this site (port=29500); leave it out"},
+		{{"lock=port", "port=29500"},
+		 "port=1",
+		 NULL,
+		 "port=1: port is fixed by this site (port=29500); leave it out"},
+		{{"lock=port"},
+		 "port=1",
+		 NULL,
+		 "port=1: port is fixed by this site (no port=); leave it out"},
+		/* Saying the same is no fault. */
+		{{"port=29500", "lock=port"}, "port=29500", "on port=29500", NULL},
+		{{"lock=gpus"}, "gpus=order,torch", "on launcher=torch", NULL},
+		/* Another key that would change it. */
+		{{"port=29500", "lock=port"},
+		 "torch,ports=1-9",
+		 NULL,
+		 "ports=1-9: port is fixed by this site (port=29500)"},
+		/* Not the last value counts, but each. */
+		{{"lock=port"},
+		 "port=1,ports=20000-29999",
+		 NULL,
+		 "port=1: port is fixed"},
+		{{"lock=gpus"},
+		 "gpus=none",
+		 NULL,
+		 "gpus=none: gpus is fixed by this site (gpus=order)"},
+		{{"gpus=map:1,0", "lock=gpus"},
+		 "gpus=map:0,1",
+		 NULL,
+		 "gpus=map:0,1: gpus is fixed by this site (gpus=map:1,0)"},
+		{{"gpus=map:1,0", "lock=gpus"}, "gpus=map:1,0", "on gpus=map:1,0", NULL},
+		{{"lock=local:ports"},
+		 "local=0",
+		 NULL,
+		 "local=0: local is fixed by this site (local=rank)"},
+		{{"lock=local:ports"},
+		 "ports=1-9",
+		 NULL,
+		 "ports=1-9: ports is fixed by this site (ports=20000-29999)"},
+		{{"lock=local:ports"}, "port=1", "on port=1", NULL},
+		{{"lock=addr:suffix:domain", "suffix=i"},
+		 "addr=ip",
+		 NULL,
+		 "addr=ip: addr is fixed by this site (addr=name)"},
+		{{"lock=addr:suffix:domain", "suffix=i"},
+		 "suffix=",
+		 NULL,
+		 "suffix=: suffix is fixed by this site (suffix=i)"},
+		{{"lock=addr:suffix:domain", "suffix=i"},
+		 "domain=x.y",
+		 NULL,
+		 "domain=x.y: domain is fixed by this site (domain=)"},
+		{{"lock=busy", "lock=omp,lock=elastic"},
+		 "busy=warn",
+		 NULL,
+		 "busy=warn: busy is fixed by this site (busy=fail)"},
+		{{"lock=busy", "lock=omp,lock=elastic"},
+		 "omp=keep",
+		 NULL,
+		 "omp=keep: omp is fixed by this site (omp=set)"},
+		{{"lock=busy", "lock=omp,lock=elastic"},
+		 "elastic=1:2",
+		 NULL,
+		 "elastic=1:2: elastic is fixed by this site (no elastic=)"},
+		{{"elastic=1:2", "lock=elastic"},
+		 "elastic=1:3",
+		 NULL,
+		 "elastic=1:3: elastic is fixed by this site (elastic=1:2)"},
+		{{"lock=verbose"},
+		 "verbose",
+		 NULL,
+		 "verbose: verbose is fixed by this site (no verbose)"},
+		{{"verbose", "lock=verbose"}, "verbose", "on verbose", NULL},
+		{{"torchrun", "lock=launcher"},
+		 "torch",
+		 NULL,
+		 "launcher=torch: launcher is fixed by this site (launcher=torchrun)"},
+		{{"torchrun", "lock=launcher"},
+		 "auto",
+		 NULL,
+		 "launcher=auto: launcher is fixed by this site (launcher=torchrun)"},
+		{{"lock=launcher"},
+		 "launcher=torch",
+		 NULL,
+		 "launcher=torch: launcher is fixed by this site (launcher=auto)"},
+		{{"lock=launcher"}, "auto", "on", NULL},
+		/* On and off. */
+		{{"lock=default"},
+		 "torch",
+		 NULL,
+		 "switching srank on: default is fixed by this site (default=off); "
+		 "leave"},
+		{{"lock=default"}, "torch,off", "off launcher=torch", NULL},
+		{{"lock=default"}, "help", "off help", NULL},
+		{{"default=on", "lock=default"},
+		 "off",
+		 NULL,
+		 "switching srank off: default is fixed by this site (default=on)"},
+		{{"default=on", "lock=default"}, "torch", "on launcher=torch", NULL},
+		{{"default=on", "lock=default"}, "help", "off help", NULL},
+
+		/* Words that no list may have. */
+		{{"forbid=port"},
+		 "port=1",
+		 NULL,
+		 "port=1: this site does not allow port=; leave it out"},
+		{{"forbid=port"}, "ports=1-9", "on ports=1-9", NULL},
+		{{"forbid=verbose"},
+		 "verbose",
+		 NULL,
+		 "verbose: this site does not allow verbose; leave it out"},
+		{{"forbid=off"},
+		 "off",
+		 NULL,
+		 "off: this site does not allow off; leave it"},
+		{{"forbid=gpus=none"},
+		 "gpus=none",
+		 NULL,
+		 "gpus=none: this site does not allow gpus=none; leave it out"},
+		{{"forbid=gpus=none"}, "gpus=mask", "on gpus=mask", NULL},
+		{{"forbid=gpus=map"},
+		 "gpus=map:1,0",
+		 NULL,
+		 "gpus=map:1,0: this site does not allow gpus=map; leave it out"},
+		{{"forbid=horovod"},
+		 "horovod",
+		 NULL,
+		 "launcher=horovod: this site does not allow launcher=horovod; leave it "
+		 "out"},
+		{{"forbid=horovod"},
+		 "launcher=horovod",
+		 NULL,
+		 "launcher=horovod: this site does not allow launcher=horovod"},
+		{{"forbid=launcher=horovod"},
+		 "horovod",
+		 NULL,
+		 "launcher=horovod: this site does not allow launcher=horovod"},
+		{{"forbid=horovod"}, "torch", "on launcher=torch", NULL},
+		{{"forbid=torchrun"}, "torch", "on launcher=torch", NULL},
+		{{"forbid=auto"},
+		 "auto",
+		 NULL,
+		 "launcher=auto: this site does not allow launcher=auto"},
+		{{"forbid=launcher"},
+		 "torch",
+		 NULL,
+		 "launcher=torch: this site does not allow launcher=; leave it out"},
+		{{"forbid=horovod:gpus=none", "forbid=busy=warn"},
+		 "busy=warn",
+		 NULL,
+		 "busy=warn: this site does not allow busy=warn"},
+		{{"forbid=horovod:gpus=none", "forbid=busy=warn"},
+		 "gpus=none",
+		 NULL,
+		 "gpus=none: this site does not allow gpus=none"},
+		{{"forbid=port=1"}, "port=12", "on port=12", NULL},
+		/* The site's own arguments are free. */
+		{{"forbid=port:gpus=none", "port=7,gpus=none"},
+		 "torch",
+		 "on launcher=torch gpus=none port=7",
+		 NULL},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_settings settings, before;
+		struct launch_error err = {0};
+		char text[512];
+		int r;
+
+		launch_settings_init(&settings);
+		for (const char *const *argument = rows[i].arguments; *argument;
+		     argument++) {
+			if (launch_settings_site(&settings, *argument, &err))
+				fail_msg("row %zu: %s", i, err.text);
+		}
+		before = settings;
+		r = launch_settings_parse(&settings, rows[i].list, &err);
+		if (r != (rows[i].settings ? 0 : -EINVAL))
+			fail_msg("row %zu: %d %s", i, r, err.text);
+		if (r) {
+			if (strncmp(err.text, rows[i].text, strlen(rows[i].text)) != 0)
+				fail_msg("row %zu: %s", i, err.text);
+			assert_memory_equal(&settings, &before, sizeof(settings));
+			continue;
+		}
+		describe(&settings, text, sizeof(text));
+		assert_string_equal(text, rows[i].settings);
+	}
+}
+
+static void test_lock_faults(void **state)
+{
+	static const struct {
+		const char *argument, *text;
+	} rows[] = {
+		{"lock", "lock needs a value: lock=KEY[:KEY...]"},
+		{"lock=", ": no such key"},
+		{"lock=prt", "prt: no such key; did you mean port?"},
+		{"lock=port:gpsu", "gpsu: no such key; did you mean gpus?"},
+		{"lock=on",
+		 "lock=on: on has no value that could be locked; lock=default"},
+		{"lock=auto", "lock=auto: auto has no value that could be locked;"},
+		{"lock=lock", "lock=lock: lock has no value that could be locked;"},
+		{"lock=torch", "torch: no such key"},
+		{"forbid", "forbid needs a value: forbid=WORD[:WORD...]"},
+		{"forbid=", ": no such key or launcher"},
+		{"forbid=horovodd",
+		 "horovodd: no such key or launcher; did you mean horovod?"},
+		{"forbid=gpus=nnoe", "gpus=nnoe: no such value; did you mean gpus=none?"},
+		{"forbid=launcher=trch",
+		 "launcher=trch: no such launcher; did you mean launcher=torch?"},
+		{"forbid=port=0", "port=0: expected port=N"},
+		{"forbid=gpsu=none", "gpsu: no such key; did you mean gpus?"},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_settings settings;
+		struct launch_error err = {0};
+
+		launch_settings_init(&settings);
+		assert_int_equal(launch_settings_site(&settings, rows[i].argument, &err),
+				 -EINVAL);
+		if (strncmp(err.text, rows[i].text, strlen(rows[i].text)) != 0)
+			fail_msg("%s: %s", rows[i].argument, err.text);
+	}
+}
+
+/* As many words as fit, and not one more by half. */
+static void test_forbid_length(void **state)
+{
+	struct launch_settings settings, before;
+	struct launch_error err = {0};
+	unsigned words = 0;
+
+	launch_settings_init(&settings);
+	do {
+		before = settings;
+		words++;
+	} while (launch_settings_site(&settings, "forbid=launcher=horovod", &err) == 0);
+	/* ":", then "launcher=horovod:" as often as 255 characters hold it. */
+	assert_int_equal(words, 254 / 17 + 1);
+	assert_string_equal(err.text, "forbid=: more than 254 characters in all");
+	assert_memory_equal(&settings, &before, sizeof(settings));
+}
+
+/* Who asked: the user, in either form, and not the site. */
+static void test_asked(void **state)
+{
+	struct launch_settings settings;
+	struct launch_error err = {0};
+
+	launch_settings_init(&settings);
+	assert_false(settings.asked);
+	assert_int_equal(launch_settings_site(&settings, "default=on", &err), 0);
+	assert_int_equal(launch_settings_site(&settings, "torch", &err), 0);
+	assert_true(settings.on);
+	assert_false(settings.asked);
+	assert_int_equal(launch_settings_parse(&settings, NULL, &err), 0);
+	assert_true(settings.asked);
+}
+
 static void test_help_names_all(void **state)
 {
 	char *text = NULL;
@@ -332,10 +618,12 @@ static void test_launchers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists),     cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_lengths),   cmocka_unit_test(test_site),
-		cmocka_unit_test(test_layers),    cmocka_unit_test(test_help_names_all),
-		cmocka_unit_test(test_launchers),
+		cmocka_unit_test(test_lists),       cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_lengths),     cmocka_unit_test(test_site),
+		cmocka_unit_test(test_layers),      cmocka_unit_test(test_help_names_all),
+		cmocka_unit_test(test_launchers),   cmocka_unit_test(test_locks),
+		cmocka_unit_test(test_lock_faults), cmocka_unit_test(test_forbid_length),
+		cmocka_unit_test(test_asked),
 	};
 
 	return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
