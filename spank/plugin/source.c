@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /*
  * execve() takes no string above 128 KiB (MAX_ARG_STRLEN), but until then Slurm may hold
@@ -110,6 +111,17 @@ static int inherit_devices(struct launch_facts *facts, const struct launch_facts
 	return 0;
 }
 
+/*
+ * srun --pty gives its terminal to rank 0 alone. Steps that are started from a shell
+ * there inherit the variable, but not the terminal.
+ */
+static bool is_at_terminal(const struct launch_facts *facts,
+			   struct srank_environment *environment)
+{
+	return facts->rank == 0 && isatty(STDIN_FILENO) &&
+	       srank_environment_get("SLURM_PTY_PORT", environment);
+}
+
 int srank_source_task(spank_t spank, const struct launch_facts *devices,
 		      struct launch_facts *facts, struct launch_error *err)
 {
@@ -118,8 +130,10 @@ int srank_source_task(spank_t spank, const struct launch_facts *devices,
 	uint32_t local_size;
 	int r;
 
-	r = finish(&environment, err,
-		   launch_facts_read(facts, srank_environment_get, &environment, err));
+	r = launch_facts_read(facts, srank_environment_get, &environment, err);
+	if (r == 0)
+		facts->pty = is_at_terminal(facts, &environment);
+	r = finish(&environment, err, r);
 	if (r == 0)
 		r = inherit_devices(facts, devices);
 	if (r)

@@ -14,7 +14,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /*
  * setenvf() in Slurm's src/common/env.c drops a variable that is longer (MAX_ENV_STRLEN),
@@ -119,20 +118,6 @@ static void report(const struct launch_facts *facts,
 	free(text);
 }
 
-/*
- * A shell at a terminal whose step has more tasks (srun --pty in an allocation of many)
- * is no rank of theirs: programs started in it would wait for ranks that never come.
- * Steps started from it inherit SLURM_PTY_PORT, but not the terminal.
- */
-static bool is_shell(spank_t spank, const struct launch_facts *facts)
-{
-	char port[8];
-
-	return facts->ntasks > 1 && facts->rank == 0 && isatty(STDIN_FILENO) &&
-	       spank_getenv(spank, "SLURM_PTY_PORT", port, sizeof(port)) ==
-		       ESPANK_SUCCESS;
-}
-
 /* What every task of the step computes from the same facts, and fails in the same way. */
 static int compute_common(spank_t spank, const struct srank_step *step,
 			  struct launch_facts *facts, struct launch_environment *env,
@@ -142,8 +127,6 @@ static int compute_common(spank_t spank, const struct srank_step *step,
 
 	if (r || facts->submitit)
 		return r;
-	if (is_shell(spank, facts))
-		return launch_environment_batch(facts, &step->settings, env, err);
 	return launch_environment(facts, &step->settings, env, err);
 }
 
@@ -154,7 +137,9 @@ static int finish(spank_t spank, const struct srank_step *step,
 {
 	int r = 0;
 
-	if (step->gpus && !is_shell(spank, facts))
+	if (!launch_has_ranks(facts, &step->settings))
+		return apply(spank, env, err);
+	if (step->gpus)
 		r = launch_gpus_bind(step->gpus, step->shared->masks,
 				     step->shared->ntasks, facts, &step->settings, env,
 				     err);

@@ -504,9 +504,13 @@ with socket.socket() as held:
 
 @test "a shell at a terminal is no rank of other tasks" {
 	run --separate-stderr user script -qec "srun --srank --pty -N2 -n4 bash -c 'show; echo addr \$MASTER_ADDR'" /dev/null
-	[[ $output == *'- - - - - - node1'*'addr node1'* ]]
-	run --separate-stderr user script -qec "srun --srank --pty -n1 show" /dev/null
-	[[ $output == *'0 1 0 1 0 1 node1'* ]]
+	[[ $output == *'- - - - 0 2 node1'*'addr node1'* ]]
+	run --separate-stderr user script -qec "srun --srank=torch --pty -n1 show" /dev/null
+	[[ $output == *'- - - - 0 1 node1'* ]]
+	# A program that is started from the shell with a step of its own is a rank of that.
+	run --separate-stderr user script -qec \
+		"srun --pty -N2 -n2 bash -c 'srun --overlap --srank -N2 -n2 show </dev/null | cat'" /dev/null
+	[[ $output == *'0 2 0 1 0 2 node1'* && $output == *'1 2 0 1 1 2 node2'* ]]
 }
 
 @test "submitit's own launcher is left alone" {
@@ -524,6 +528,11 @@ with socket.socket() as held:
 	[[ $(sort -u <<<"$output") == $'- - - - - - node1\n- - - - - - node2' ]]
 	run --separate-stderr user env SRANK=off srun -N2 -n2 show
 	[[ $(sort -u <<<"$output") == $'- - - - - - node1\n- - - - - - node2' ]]
+	# One task for which nobody asked may be a shell, too; with --srank it is a world of one.
+	run --separate-stderr user srun -n1 show
+	[[ $output == '- - - - 0 1 node1' ]]
+	run --separate-stderr user srun -n1 --srank=torch show
+	[[ $output == '0 1 0 1 0 1 node1' ]]
 	# The shell that salloc starts on the node, where the site has that.
 	run --separate-stderr user salloc -N1 -n2 srun --interactive show
 	[[ $output == '- - - - - - node1' ]]

@@ -4,6 +4,7 @@
 #include "tests/unit/plugin/support.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -635,6 +636,60 @@ static void test_verbose(void **state)
 	step_end();
 }
 
+/* srun --pty: a shell at a terminal, and the steps that are started from it. */
+static void test_terminal(void **state)
+{
+	static const struct {
+		bool terminal, variable, first;
+		const char *rank; /* NULL: none */
+	} rows[] = {
+		{true, true, true, NULL},
+		{true, true, false, "3"},
+		{true, false, true, "0"},
+		{false, true, true, "0"},
+	};
+	int input = dup(STDIN_FILENO), none = open("/dev/null", O_RDONLY);
+	int controller = posix_openpt(O_RDWR | O_NOCTTY), terminal;
+	int port, fd = listen_somewhere(&port);
+
+	if (controller < 0) {
+		print_message("# skipped: no terminal is to be had here\n");
+		close(fd);
+		skip();
+	}
+	assert_int_equal(grantpt(controller), 0);
+	assert_int_equal(unlockpt(controller), 0);
+	terminal = open(ptsname(controller), O_RDWR | O_NOCTTY);
+	assert_true(terminal >= 0);
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const char *rank;
+
+		/* A shell listens nowhere, so its port may be taken. */
+		begin_rank_0("torch", rows[i].rank ? 0 : port);
+		if (!rows[i].first) {
+			mock_setenv("SLURM_NODEID", "1");
+			mock_setenv("SLURM_PROCID", "3");
+			mock_setenv("SLURM_LOCALID", "1");
+		}
+		if (rows[i].variable)
+			mock_setenv("SLURM_PTY_PORT", "41999");
+		dup2(rows[i].terminal ? terminal : none, STDIN_FILENO);
+		step_task();
+		rank = mock_getenv("RANK");
+		if (!rank != !rows[i].rank || (rank && strcmp(rank, rows[i].rank) != 0))
+			fail_msg("row %zu: RANK is %s", i, rank ? rank : "not set");
+		assert_string_equal(mock_getenv("MASTER_ADDR"), "n1");
+		step_end();
+	}
+	dup2(input, STDIN_FILENO);
+	close(input);
+	close(none);
+	close(terminal);
+	close(controller);
+	close(fd);
+}
+
 /* A step after a step in the same process: nothing is left of the first. */
 static void test_forgets(void **state)
 {
@@ -823,6 +878,7 @@ int main(void)
 		cmocka_unit_test(test_submitit),
 		cmocka_unit_test(test_busy_port),
 		cmocka_unit_test(test_verbose),
+		cmocka_unit_test(test_terminal),
 		cmocka_unit_test(test_forgets),
 		cmocka_unit_test(test_gpus),
 	};
