@@ -671,6 +671,7 @@ static void test_terminal(void **state)
 			mock_setenv("SLURM_NODEID", "1");
 			mock_setenv("SLURM_PROCID", "3");
 			mock_setenv("SLURM_LOCALID", "1");
+			mock_setenv("SLURMD_NODENAME", "n2");
 		}
 		if (rows[i].variable)
 			mock_setenv("SLURM_PTY_PORT", "41999");
