@@ -383,8 +383,8 @@ static int set_tf_config(struct context *context, const char *name)
 			"TF_CONFIG: the step has %u nodes, but %.80s does not "
 			"name as many",
 			facts->nnodes, facts->nodelist ? facts->nodelist : "(null)");
-	if (facts->layout == LAUNCH_LAYOUT_OTHER && facts->nnodes > 1 &&
-	    !facts->placement)
+	if ((facts->het || facts->layout >= LAUNCH_LAYOUT_ARBITRARY) &&
+	    facts->nnodes > 1 && !facts->placement)
 		return launch_error_set(
 			context->err, -EINVAL,
 			"TF_CONFIG: the node of every rank is not known in a "

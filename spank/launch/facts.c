@@ -20,6 +20,9 @@
 /* Slurm's own limit on the components of a heterogeneous job (MAX_HET_JOB_COMPS). */
 #define HET_GROUPS_MAX 128
 
+/* Names to compare before a question is left open: a few milliseconds. */
+#define PAIRS_MAX 100000
+
 struct reader {
 	struct launch_facts *facts;
 	launch_lookup lookup;
@@ -221,6 +224,7 @@ static int read_layout(const struct reader *reader)
 		{"block", LAUNCH_LAYOUT_BLOCK},
 		{"cyclic", LAUNCH_LAYOUT_CYCLIC},
 		{"plane", LAUNCH_LAYOUT_PLANE},
+		{"arbitrary", LAUNCH_LAYOUT_ARBITRARY},
 	};
 	struct launch_facts *facts = reader->facts;
 	const char *text = look_up(reader, "SLURM_DISTRIBUTION");
@@ -236,8 +240,7 @@ static int read_layout(const struct reader *reader)
 		    strncmp(text, words[i].word, length) == 0)
 			facts->layout = words[i].layout;
 	}
-	if (length == strlen("arbitrary") && strncmp(text, "arbitrary", length) == 0)
-		facts->head_uncertain = true;
+	facts->head_uncertain = facts->layout == LAUNCH_LAYOUT_ARBITRARY;
 	if (facts->layout != LAUNCH_LAYOUT_PLANE)
 		return 0;
 	r = read_number(reader, "SLURM_DIST_PLANESIZE", &facts->plane_size);
@@ -249,19 +252,58 @@ static int read_layout(const struct reader *reader)
 	return r;
 }
 
+/* Nodes of a component, as sbatch and salloc leave them (`srun a : b` does not). */
+static const char *component(const struct reader *reader, uint32_t i, uint32_t *count)
+{
+	char name[64];
+	const char *list;
+
+	snprintf(name, sizeof(name), "SLURM_JOB_NODELIST_HET_GROUP_%u", i);
+	list = look_up(reader, name);
+	return list && launch_hostlist_count(list, count) == 0 ? list : NULL;
+}
+
+static int is_missing(const char *name, uint32_t position, void *arg)
+{
+	const struct launch_facts *facts = arg;
+
+	return launch_hostlist_find(facts->nodelist, name, &position) != 0;
+}
+
 /*
- * SLURM_HET_SIZE stands in every step of a heterogeneous job. sbatch and salloc also
- * leave the nodes of each component (`srun a : b` does not), and these tell two kinds of
- * step apart whose rank 0 is certain: the one in a single component, whose nodes are in
- * order, and the one over all components, which starts on the first node of component 0.
- * Where all components share one node, there is no other.
+ * Components whose nodes are all in the step and are all of the step's are those that it
+ * consists of, and it starts on the first node of the lowest. A component used in part
+ * makes the sum a different one.
+ */
+static int find_first_component(const struct reader *reader, uint32_t size, char *head)
+{
+	struct launch_facts *facts = reader->facts;
+	uint32_t nodes = 0, count;
+
+	for (uint32_t i = 0; i < size; i++) {
+		const char *list = component(reader, i, &count);
+
+		if (!list || (uint64_t)count * facts->nnodes > PAIRS_MAX)
+			return -ENOENT;
+		if (launch_hostlist_each(list, is_missing, facts))
+			continue;
+		if (nodes == 0 && launch_hostlist_nth(list, 0, head, LAUNCH_HOST_MAX))
+			return -ENOENT;
+		nodes += count;
+	}
+	return nodes == facts->nnodes ? 0 : -ENOENT;
+}
+
+/*
+ * SLURM_HET_SIZE stands in every step of a heterogeneous job, also in the one of a single
+ * component, whose nodes are in order. For the others the lists of the components tell
+ * where rank 0 is; and where all of them share one node, there is no other.
  */
 static int read_components(const struct reader *reader)
 {
 	struct launch_facts *facts = reader->facts;
+	char head[LAUNCH_HOST_MAX] = "", name[LAUNCH_HOST_MAX];
 	uint32_t size = 0, nodes = 0, count;
-	char head[LAUNCH_HOST_MAX] = "";
-	bool arbitrary;
 	int r;
 
 	r = read_number(reader, "SLURM_HET_SIZE", &size);
@@ -269,14 +311,12 @@ static int read_components(const struct reader *reader)
 		return 0;
 	if (r)
 		return r;
-	arbitrary = facts->head_uncertain;
-	for (uint32_t i = 0; i < size && i < HET_GROUPS_MAX; i++) {
-		char name[64];
-		const char *list;
+	if (size > HET_GROUPS_MAX)
+		size = HET_GROUPS_MAX;
+	for (uint32_t i = 0; i < size; i++) {
+		const char *list = component(reader, i, &count);
 
-		snprintf(name, sizeof(name), "SLURM_JOB_NODELIST_HET_GROUP_%u", i);
-		list = look_up(reader, name);
-		if (!list || launch_hostlist_count(list, &count))
+		if (!list)
 			break;
 		/* Not the one over two components on the same node. */
 		if (strcmp(list, facts->nodelist) == 0 && count == facts->nnodes)
@@ -285,12 +325,14 @@ static int read_components(const struct reader *reader)
 			break;
 		nodes += count;
 	}
-	launch_facts_set_het(facts);
+	facts->het = true;
 	if (launch_hostlist_count(facts->nodelist, &count) == 0 && count == 1 &&
-	    launch_hostlist_nth(facts->nodelist, 0, head, sizeof(head)) == 0)
+	    launch_hostlist_nth(facts->nodelist, 0, name, sizeof(name)) == 0)
+		return launch_facts_set_head(facts, name, 0);
+	if (facts->layout != LAUNCH_LAYOUT_ARBITRARY &&
+	    (nodes == facts->nnodes || find_first_component(reader, size, head) == 0))
 		return launch_facts_set_head(facts, head, 0);
-	if (!arbitrary && nodes == facts->nnodes)
-		return launch_facts_set_head(facts, head, 0);
+	facts->head_uncertain = true;
 	return 0;
 }
 
@@ -411,6 +453,12 @@ static int read_shared(const struct reader *reader)
 	return r ? r : read_order(reader);
 }
 
+static void set_components(struct launch_facts *facts)
+{
+	facts->het = true;
+	facts->head_uncertain = !facts->head;
+}
+
 /*
  * The node ids follow the node list, except in a step of several components: there, list
  * and counts are sorted by name, the ids go by component. srun can start such a step
@@ -428,7 +476,7 @@ static uint32_t find_position(struct launch_facts *facts)
 	/* A front end has no place in the list (Slurm up to 23.11). */
 	if (strcmp(name, facts->node) != 0 &&
 	    launch_hostlist_find(facts->nodelist, facts->node, &position) == 0)
-		launch_facts_set_het(facts);
+		set_components(facts);
 	return position;
 }
 
@@ -576,12 +624,15 @@ int launch_facts_set_head(struct launch_facts *facts, const char *head, uint32_t
 	return 0;
 }
 
-void launch_facts_set_het(struct launch_facts *facts)
+void launch_facts_set_component(struct launch_facts *facts, uint32_t nodes)
 {
-	facts->het = true;
-	facts->layout = LAUNCH_LAYOUT_OTHER;
-	facts->plane_size = 0;
-	facts->head_uncertain = facts->head_uncertain || !facts->head;
+	if (nodes < facts->nnodes) {
+		set_components(facts);
+	} else if (facts->het) {
+		facts->het = false;
+		facts->head_uncertain =
+			!facts->head && facts->layout == LAUNCH_LAYOUT_ARBITRARY;
+	}
 }
 
 int launch_facts_read_devices(struct launch_facts *facts, launch_lookup lookup, void *arg)

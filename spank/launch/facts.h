@@ -13,10 +13,11 @@
 
 /* How the tasks of the step are numbered over its nodes: the first part of -m. */
 enum launch_layout {
-	LAUNCH_LAYOUT_BLOCK,  /* node by node */
-	LAUNCH_LAYOUT_CYCLIC, /* one to each node in turn */
-	LAUNCH_LAYOUT_PLANE,  /* plane_size to each node in turn */
-	LAUNCH_LAYOUT_OTHER,  /* arbitrary, or not known */
+	LAUNCH_LAYOUT_BLOCK,	 /* node by node */
+	LAUNCH_LAYOUT_CYCLIC,	 /* one to each node in turn */
+	LAUNCH_LAYOUT_PLANE,	 /* plane_size to each node in turn */
+	LAUNCH_LAYOUT_ARBITRARY, /* as a list of hosts says: SLURM_HOSTFILE */
+	LAUNCH_LAYOUT_OTHER,	 /* not known */
 };
 
 struct launch_facts {
@@ -133,12 +134,12 @@ int launch_facts_read_devices(struct launch_facts *facts, launch_lookup lookup, 
 int launch_facts_set_head(struct launch_facts *facts, const char *head, uint32_t head_id);
 
 /*
- * Says that the step is one of several components. SLURM_HET_SIZE only tells of
- * heterogeneous jobs; `srun a : b` inside another allocation shows in SPANK's
- * S_JOB_NNODES, which is smaller than nnodes, and in the tasks whose node id is not the
- * position of their node, which launch_facts_read() sees.
+ * Says how many nodes the component of the task has (SPANK's S_JOB_NNODES): all nodes of
+ * the step, or the step is one of several components. SLURM_HET_SIZE tells nothing of
+ * `srun a : b` inside an ordinary allocation, and is there in a step of one component of a
+ * heterogeneous job. A source that knows calls this before it looks at het and head.
  */
-void launch_facts_set_het(struct launch_facts *facts);
+void launch_facts_set_component(struct launch_facts *facts, uint32_t nodes);
 
 /* SLURM_BATCH_SCRIPT in slurm/slurm.h. */
 #define LAUNCH_BATCH_STEP 0xfffffffbU

@@ -123,7 +123,7 @@ static int print_table(struct table *table)
 static bool has_rows(const struct launch_facts *facts)
 {
 	return facts->nnodes == 1 ||
-	       (facts->layout != LAUNCH_LAYOUT_OTHER && !facts->het);
+	       (facts->layout < LAUNCH_LAYOUT_ARBITRARY && !facts->het);
 }
 
 static int no_table(const struct launch_facts *facts, struct launch_error *err)

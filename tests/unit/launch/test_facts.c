@@ -97,7 +97,7 @@ static void test_rows(void **state)
 		{{"SLURM_DISTRIBUTION=plane"}, "layout", "other"},
 		{{"SLURM_DISTRIBUTION=blocks"}, "layout", "other"},
 		{{"SLURM_DISTRIBUTION=blocks"}, "head", "-"},
-		{{"SLURM_DISTRIBUTION=arbitrary"}, "layout", "other"},
+		{{"SLURM_DISTRIBUTION=arbitrary"}, "layout", "arbitrary"},
 		{{"SLURM_DISTRIBUTION=arbitrary"}, "head", "uncertain"},
 		{{"SLURM_DISTRIBUTION=arbitrary:cyclic"}, "head", "uncertain"},
 		/* A heterogeneous job: started by `srun a : b` ... */
@@ -116,15 +116,27 @@ static void test_rows(void **state)
 		{{"SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=n3",
 		  "SLURM_JOB_NODELIST_HET_GROUP_1=n[1-2]"},
 		 "layout",
-		 "other"},
-		/* ... over two of three, so that the first may be missing, */
+		 "block"},
+		/* ... over two of three, whose nodes are all that there are, */
 		{{"SLURM_HET_SIZE=3", "SLURM_JOB_NODELIST_HET_GROUP_0=n3",
 		  "SLURM_JOB_NODELIST_HET_GROUP_1=n[1-2]",
 		  "SLURM_JOB_NODELIST_HET_GROUP_2=n4"},
 		 "head",
-		 "uncertain"},
+		 "n3"},
 		{{"SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=n[",
 		  "SLURM_JOB_NODELIST_HET_GROUP_1=n[1-2]"},
+		 "head",
+		 "uncertain"},
+		/* ... over the last two of three, of which all is known, */
+		{{"SLURM_HET_SIZE=3", "SLURM_JOB_NODELIST_HET_GROUP_0=n[8-9]",
+		  "SLURM_JOB_NODELIST_HET_GROUP_1=n2",
+		  "SLURM_JOB_NODELIST_HET_GROUP_2=n[1,3]"},
+		 "head",
+		 "n2"},
+		/* ... over one node of the first and two of three of the last, */
+		{{"SLURM_HET_SIZE=3", "SLURM_JOB_NODELIST_HET_GROUP_0=n[2,9]",
+		  "SLURM_JOB_NODELIST_HET_GROUP_1=n8",
+		  "SLURM_JOB_NODELIST_HET_GROUP_2=n[1,3-4]"},
 		 "head",
 		 "uncertain"},
 		/* ... and with an order of its own inside a component. */
@@ -168,7 +180,8 @@ static void test_rows(void **state)
 		{{"SUBMITIT_EXECUTOR=slurm"}, "flags", "submitit"},
 		{{"SRANK_LAUNCHER=torchrun"}, "outer", "torchrun"},
 	};
-	static const char *const layouts[] = {"block", "cyclic", "plane", "other"};
+	static const char *const layouts[] = {"block", "cyclic", "plane", "arbitrary",
+					      "other"};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const char *field = rows[i].field;
@@ -455,22 +468,45 @@ static void test_shared(void **state)
 
 static void test_setters(void **state)
 {
-	struct launch_facts facts = {.layout = LAUNCH_LAYOUT_PLANE, .plane_size = 2};
+	static const struct {
+		enum launch_layout layout;
+		bool het, uncertain;
+		char *head;
+		uint32_t nodes; /* of 4 */
+		bool het_then, uncertain_then;
+	} rows[] = {
+		/* `srun a : b` inside an allocation, which no variable tells. */
+		{LAUNCH_LAYOUT_BLOCK, false, false, NULL, 3, true, true},
+		{LAUNCH_LAYOUT_BLOCK, false, false, NULL, 4, false, false},
+		/* One component of a heterogeneous job, on some of its nodes. */
+		{LAUNCH_LAYOUT_BLOCK, true, true, NULL, 4, false, false},
+		{LAUNCH_LAYOUT_ARBITRARY, true, true, NULL, 4, false, true},
+		{LAUNCH_LAYOUT_ARBITRARY, false, true, NULL, 4, false, true},
+		/* Known is known. */
+		{LAUNCH_LAYOUT_BLOCK, true, false, "n3", 2, true, false},
+		{LAUNCH_LAYOUT_BLOCK, true, true, NULL, 2, true, true},
+		{LAUNCH_LAYOUT_ARBITRARY, false, false, "n3", 4, false, false},
+	};
+	struct launch_facts facts = {.head_uncertain = true};
 
-	launch_facts_set_het(&facts);
-	assert_true(facts.het);
-	assert_true(facts.head_uncertain);
-	assert_int_equal(facts.layout, LAUNCH_LAYOUT_OTHER);
-	assert_int_equal(facts.plane_size, 0);
 	assert_int_equal(launch_facts_set_head(&facts, "n7", 1), 0);
 	assert_false(facts.head_uncertain);
 	assert_int_equal(launch_facts_set_head(&facts, "n3", 2), 0);
 	assert_string_equal(facts.head, "n3");
 	assert_int_equal(facts.head_id, 2);
-	/* Known is known. */
-	launch_facts_set_het(&facts);
-	assert_false(facts.head_uncertain);
 	launch_facts_clear(&facts);
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		facts = (struct launch_facts){.nnodes = 4,
+					      .layout = rows[i].layout,
+					      .het = rows[i].het,
+					      .head = rows[i].head,
+					      .head_uncertain = rows[i].uncertain};
+		launch_facts_set_component(&facts, rows[i].nodes);
+		if (facts.het != rows[i].het_then ||
+		    facts.head_uncertain != rows[i].uncertain_then)
+			fail_msg("row %zu: %d %d", i, facts.het, facts.head_uncertain);
+	}
 }
 
 /* Without any of its variables in turn: an error that names it, or all is well without.
