@@ -177,10 +177,13 @@ def train(config, args):
     losses = [None] * world
     dist.all_gather_object(losses, after)
     dist.barrier()
-    dist.destroy_process_group()
-    return {'rank': rank, 'world_size': world, 'rank_sum': int(total.item()),
-            'loss_before': before, 'loss': after, 'losses_equal': len(set(losses)) == 1,
-            'lr': lr, 'torch': torch.__version__}
+    # The model goes along: torch 1.13 joins gloo's threads when the last of model and process
+    # group is destroyed, with Python's lock held, and can wait for ever for one of them that
+    # wants the lock to free a tensor.
+    return model, {'rank': rank, 'world_size': world, 'rank_sum': int(total.item()),
+                   'loss_before': before, 'loss': after,
+                   'losses_equal': len(set(losses)) == 1,
+                   'lr': lr, 'torch': torch.__version__}
 
 
 def main(argv):
@@ -211,7 +214,8 @@ def main(argv):
         'config': args.config,
         'arguments': argv,
     }
-    report.update(train(config, args))
+    model, result = train(config, args)
+    report.update(result)
     report['seconds'] = round(time.monotonic() - began, 1)
 
     os.makedirs(work_dir, exist_ok=True)
@@ -225,8 +229,11 @@ def main(argv):
         print(f"world size {report['world_size']}, sum of ranks {report['rank_sum']}, loss "
               f"{report['loss_before']:.4f} -> {report['loss']:.4f}, equal on every rank: "
               f"{'yes' if report['losses_equal'] else 'NO'}", flush=True)
-    return 0 if report['losses_equal'] else 1
+    # Everything is said and the model still alive; see train().
+    assert model is not None
+    sys.stdout.flush()
+    os._exit(0 if report['losses_equal'] else 1)
 
 
 if __name__ == '__main__':
-    sys.exit(main(sys.argv[1:]))
+    main(sys.argv[1:])

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+# What the tests on a private cluster share. SRANK_BIN and SRANK_PLUGIN name what is tested
+# (default: what is in build/).
+# shellcheck shell=bash
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$here/../.." && pwd)
+: "${SRANK_BIN:=$top/build/gen/cli/srank}" "${SRANK_PLUGIN:=$top/build/spank/plugin/spank_srank.so}"
+# Where `cluster install` puts the plugin.
+# shellcheck disable=SC2034 # for the tests
+PLUGIN=/usr/local/lib/slurm/spank_srank.so
+
+cluster() {
+	"$here/cluster" "$@"
+}
+
+on() {
+	cluster run "$@"
+}
+
+as_researcher() {
+	cluster run --user researcher login -- "$@"
+}
+
+# Skips the tests of the file, loudly, where no hosts can be made.
+cluster_possible() {
+	local why
+	why=$(cluster check 2>&1) || skip "SKIPPED, NOT PASSED: $why"
+}
+
+# cluster_need NAME [OPTION]...: a cluster of these options with srank and the plugin installed;
+# one that is up already is taken as it is. For setup_file.
+cluster_need() {
+	local name=$1 state options
+	shift
+	cluster_possible
+	export SRANK_CLUSTER=$name
+	state=${SRANK_CLUSTER_DIR:-/run/srank-cluster}/$name
+	options=$(printf '%q ' "$@")
+	if [[ -e $state/ready && $(<"$state/options") == "$options" ]] && cluster status >/dev/null; then
+		return
+	fi
+	[[ -x $SRANK_BIN && -e $SRANK_PLUGIN ]] || {
+		echo "there is no $SRANK_BIN or no $SRANK_PLUGIN: build first" >&2
+		return 1
+	}
+	cluster down
+	cluster up "$@"
+	cluster install "$SRANK_BIN" "$SRANK_PLUGIN"
+}
+
+# Where FILE of a host's shared home lies on the machine.
+home() {
+	printf '%s/home/researcher/%s' "${SRANK_CLUSTER_DIR:-/run/srank-cluster}/$SRANK_CLUSTER" "$1"
+}
+
+# give FILE...: into the researcher's home.
+give() {
+	cp -R "$@" "$(home '')"
+	chown -R --reference="$(home '')" "$(home '')"
+}
