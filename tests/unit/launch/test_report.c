@@ -155,6 +155,34 @@ static void test_sorted_names(void **state)
 	       "MASTER_PORT  41001 (reserved by Slurm)\n"
 	       "nodes        n[9-11] (by name)\n"
 	       "tasks        8(x2),1 (likewise)\n");
+	/* Where srun has told the layout, the nodes by NODE_RANK. */
+	facts.order = "n[10,9,11]";
+	facts.placement = "0(x8),1(x8),2";
+	expect(&facts, "", true,
+	       "launcher     auto (worker shape)\n"
+	       "MASTER_ADDR  n10\n"
+	       "MASTER_PORT  41001 (reserved by Slurm)\n"
+	       "nodes        n[9-11] (by name)\n"
+	       "tasks        8(x2),1 (likewise)\n"
+	       "node ranks   n[10,9,11]\n");
+}
+
+/* Who gets no rank is told so. */
+static void test_no_ranks(void **state)
+{
+	struct launch_facts facts = {.nnodes = 1,
+				     .ntasks = 1,
+				     .nodelist = "n9",
+				     .tasks_per_node = "1",
+				     .resv_ports = "41001",
+				     .pty = true};
+
+	expect(&facts, "torch", true,
+	       "launcher     none: no rank for the task at a terminal\n"
+	       "MASTER_ADDR  n9\n"
+	       "MASTER_PORT  41001 (reserved by Slurm)\n"
+	       "NODE_RANK  NODE  TASKS  RANKS\n"
+	       "0          n9    1      0\n");
 }
 
 static void test_faults(void **state)
@@ -202,7 +230,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nodes),        cmocka_unit_test(test_user),
 		cmocka_unit_test(test_folded),       cmocka_unit_test(test_cut),
-		cmocka_unit_test(test_sorted_names), cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_sorted_names), cmocka_unit_test(test_no_ranks),
+		cmocka_unit_test(test_faults),
 	};
 
 	return cmocka_run_group_tests_name("report", tests, NULL, NULL);
