@@ -12,6 +12,13 @@
 #include <stdint.h>
 
 /*
+ * The option as a batch script has it, for its srun; "(null)" is no argument. A batch
+ * step of 22.05 or 23.02 has this alone where sbatch was told --export=NONE: the variable
+ * that is for slurmstepd is then dropped with the user's own.
+ */
+#define SRANK_OPTION_OF_SCRIPT "SLURM_SPANK__SLURM_SPANK_OPTION_srank_srank"
+
+/*
  * Ends a step on all its nodes, by one message to slurmctld. For the parent process in
  * slurmstepd only: in a task, between fork() and execve(), another thread's locks may
  * still be held. 0, or -1 as slurm_kill_job_step().

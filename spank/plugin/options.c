@@ -71,15 +71,8 @@ int srank_options_resolve(const char *environment, struct launch_settings *setti
 	return launch_error_set(err, -EINVAL, "%s", first.text);
 }
 
-/*
- * In srun, sbatch and salloc -1 ends the command before anything is submitted. In
- * slurmstepd it would do so where no message of ours reaches the user, and may drain the
- * node; the list is then looked at later.
- */
-static int take_option(int value, const char *argument, int remote)
+static void keep_option(const char *argument)
 {
-	struct launch_settings settings;
-	struct launch_error err = {""};
 	char *list = NULL;
 
 	if (argument) {
@@ -91,6 +84,25 @@ static int take_option(int value, const char *argument, int remote)
 	free(options.list);
 	options.list = list;
 	options.given = true;
+}
+
+void srank_options_inherit(const char *argument)
+{
+	if (argument && !options.given)
+		keep_option(argument);
+}
+
+/*
+ * In srun, sbatch and salloc -1 ends the command before anything is submitted. In
+ * slurmstepd it would do so where no message of ours reaches the user, and may drain the
+ * node; the list is then looked at later.
+ */
+static int take_option(int value, const char *argument, int remote)
+{
+	struct launch_settings settings;
+	struct launch_error err = {""};
+
+	keep_option(argument);
 	if (remote)
 		return 0;
 

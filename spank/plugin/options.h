@@ -20,6 +20,12 @@ void srank_options_site(int argc, char **argv);
 void srank_options_register(spank_t spank);
 
 /*
+ * For the batch step: takes the option as its script has it, SRANK_OPTION_OF_SCRIPT,
+ * unless slurmstepd handed it over. NULL: the script has none.
+ */
+void srank_options_inherit(const char *argument);
+
+/*
  * The settings that hold: built-in < plugstack.conf < ENVIRONMENT (the value of SRANK;
  * NULL: not set) < --srank. settings->on says whether anything is to be done at all.
  * -EINVAL with ERR, which says where the fault is; settings->on is then true, for whoever

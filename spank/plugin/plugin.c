@@ -97,6 +97,14 @@ static enum role find_role(spank_t spank)
 	return step_id < SLURM_MAX_NORMAL_STEP_ID ? ROLE_TASKS : ROLE_IDLE;
 }
 
+static bool is_batch_step(spank_t spank)
+{
+	uint32_t step_id;
+
+	return spank_get_item(spank, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS &&
+	       step_id == SLURM_BATCH_SCRIPT;
+}
+
 int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 {
 	struct srank_environment environment = {.spank = spank};
@@ -112,6 +120,9 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 		return 0;
 	}
 
+	if (is_batch_step(spank))
+		srank_options_inherit(
+			srank_environment_get(SRANK_OPTION_OF_SCRIPT, &environment));
 	list = srank_environment_get("SRANK", &environment);
 	srank_options_resolve(list, &step.settings, &step.error);
 	if (environment.error) {

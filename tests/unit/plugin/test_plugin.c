@@ -390,14 +390,14 @@ static void test_untouched(void **state)
 	}
 }
 
-/* Nobody asked: one look at SRANK is all that it costs. */
+/* Nobody asked: the step's number and one look at SRANK are all that it costs. */
 static void test_costs_nothing(void **state)
 {
 	step_reset();
 	assert_int_equal(step_init(NULL), 0);
 	mock->calls = 0;
 	assert_int_equal(slurm_spank_init_post_opt(NULL, 0, NULL), 0);
-	assert_int_equal(mock->calls, 1);
+	assert_int_equal(mock->calls, 2);
 	mock->calls = 0;
 	assert_int_equal(slurm_spank_user_init(NULL, 0, NULL), 0);
 	assert_int_equal(slurm_spank_task_post_fork(NULL, 0, NULL), 0);
@@ -424,6 +424,37 @@ static void test_batch(void **state)
 	assert_int_equal(mock->set, 5);
 	assert_string_equal(mock->log, "");
 	step_end();
+}
+
+/*
+ * What sbatch --export=NONE leaves the batch step of 22.05 and 23.02. An ordinary step is
+ * not concerned: there srun has read the variable, or was told otherwise.
+ */
+static void test_option_of_script(void **state)
+{
+	static const struct {
+		const char *variable, *option;
+		bool batch, on;
+	} rows[] = {
+		{"(null)", NULL, true, true},  {"torch", NULL, true, true},
+		{"off", NULL, true, false},    {"(null)", "off", true, false},
+		{"off", "torch", true, true},  {NULL, NULL, true, false},
+		{"torch", NULL, false, false},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		step_reset();
+		if (rows[i].batch)
+			step_batch();
+		if (rows[i].variable)
+			mock_setenv("SLURM_SPANK__SLURM_SPANK_OPTION_srank_srank",
+				    rows[i].variable);
+		step_begin(&(struct asked){.option = rows[i].option});
+		step_task();
+		assert_int_equal(mock_getenv("MASTER_ADDR") != NULL, rows[i].on);
+		assert_string_equal(mock->log, "");
+		step_end();
+	}
 }
 
 /* The batch step's errors must not end the job: a node could be drained for it. */
@@ -873,6 +904,7 @@ int main(void)
 		cmocka_unit_test(test_untouched),
 		cmocka_unit_test(test_costs_nothing),
 		cmocka_unit_test(test_batch),
+		cmocka_unit_test(test_option_of_script),
 		cmocka_unit_test(test_batch_errors),
 		cmocka_unit_test(test_task_errors),
 		cmocka_unit_test(test_no_user_init),
