@@ -166,7 +166,8 @@ int launch_order_write(uint32_t job_id, uint32_t step_id, const char *nodelist,
 	int r = -ENOMEM;
 
 	*text = NULL;
-	if (!ntasks || launch_hostlist_count(nodelist, &writer.nnodes))
+	if (!ntasks || launch_hostlist_count(nodelist, &writer.nnodes) ||
+	    strchr(nodelist, ':'))
 		return -EINVAL;
 	writer.place = calloc(writer.nnodes, sizeof(*writer.place));
 	writer.name = calloc(writer.nnodes, sizeof(*writer.name));

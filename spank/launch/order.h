@@ -24,7 +24,8 @@
 /*
  * The text for a step, in *TEXT (free it). NODELIST is the compressed list of its nodes,
  * NODE_OF has for each of NTASKS tasks the position of its node in there. -EINVAL when
- * NODELIST is no host list, there is no task, or a position is not in the list; -ENOMEM.
+ * NODELIST is no host list or has a colon, there is no task, or a position is not in the
+ * list; -ENOMEM.
  */
 int launch_order_write(uint32_t job_id, uint32_t step_id, const char *nodelist,
 		       const uint32_t *node_of, uint32_t ntasks, char **text);

@@ -587,6 +587,8 @@ static void test_local_addr(void **state)
 			 0);
 	assert_non_null(strstr(text, "PET_RDZV_ENDPOINT=10.0.0.1:41001 "));
 	assert_non_null(strstr(text, "PET_LOCAL_ADDR=2001:db8::2 "));
+	assert_int_equal(make(&facts, "torchrun,elastic=1:2", text, sizeof(text)), 0);
+	assert_non_null(strstr(text, "PET_LOCAL_ADDR=n2 "));
 	facts.node_addr = NULL;
 	facts.head_addr = "2001:db8::1";
 	assert_int_equal(make(&facts, "torchrun,elastic=1:2,addr=ip", text, sizeof(text)),

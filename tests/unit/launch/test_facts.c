@@ -478,6 +478,7 @@ static void test_setters(void **state)
 		/* `srun a : b` inside an allocation, which no variable tells. */
 		{LAUNCH_LAYOUT_BLOCK, false, false, NULL, 3, true, true},
 		{LAUNCH_LAYOUT_BLOCK, false, false, NULL, 4, false, false},
+		{LAUNCH_LAYOUT_BLOCK, false, false, NULL, 5, false, false},
 		/* One component of a heterogeneous job, on some of its nodes. */
 		{LAUNCH_LAYOUT_BLOCK, true, true, NULL, 4, false, false},
 		{LAUNCH_LAYOUT_ARBITRARY, true, true, NULL, 4, false, true},

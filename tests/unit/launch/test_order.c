@@ -41,6 +41,7 @@ static void test_write(void **state)
 		/* Other names; numbers in front or in the middle do not count up. */
 		{"a1,b1,b2", 3, {0, 1, 2}, "4711.2:a1,b[1-2]:0,1,2"},
 		{"b1,a1,b2", 3, {0, 1, 2}, "4711.2:b1,a1,b2:0,1,2"},
+		{"n1,nn2", 2, {0, 1}, "4711.2:n1,nn2:0,1"},
 		{"login,n1,n2", 3, {1, 2, 0}, "4711.2:n[1-2],login:0,1,2"},
 		{"r1-ib,r2-ib", 2, {1, 0}, "4711.2:r2-ib,r1-ib:0,1"},
 		{"r[1-2]n[1-2]", 4, {3, 2, 1, 0}, "4711.2:r2n[2,1],r1n[2,1]:0,1,2,3"},
@@ -101,7 +102,8 @@ static void test_write_faults(void **state)
 		uint32_t node_of[TASKS_MAX];
 	} rows[] = {
 		{"n[1-3]", 0, {0}}, {"n[1-3]", 2, {0, 3}}, {"n[1-3]", 1, {UINT32_MAX}},
-		{"n[1-3", 1, {0}},  {"", 1, {0}},          {NULL, 1, {0}},
+		{"n[1-3", 1, {0}},  {"n:1", 1, {0}},       {"", 1, {0}},
+		{NULL, 1, {0}},
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
