@@ -697,32 +697,36 @@ static int remove_launcher(struct context *context,
 	return 0;
 }
 
-/*
- * What is left of an outer step's launcher, and what there is of this one's: in
- * torchrun's table, a user's PET_RDZV_ENDPOINT would overrule PET_MASTER_ADDR.
- */
 static int remove_stale(struct context *context)
 {
-	const struct launch_launcher *launcher = context->settings->launcher;
-	const struct launch_facts *facts = context->facts;
-	int r;
+	const char *outer = context->facts->outer;
 
 	for (size_t i = 0; i < COUNT(stale); i++) {
-		r = remove_variable(context, stale[i]);
+		int r = remove_variable(context, stale[i]);
+
 		if (r)
 			return r;
 	}
-	r = remove_launcher(context,
-			    facts->outer ? launch_launcher_find(facts->outer) : NULL);
-	if (r || !launch_has_ranks(facts, context->settings))
+	return remove_launcher(context, outer ? launch_launcher_find(outer) : NULL);
+}
+
+/*
+ * All that the launcher may read is either set or gone: torchrun would take a user's
+ * PET_RDZV_ENDPOINT for PET_MASTER_ADDR.
+ */
+static int set_launcher(struct context *context)
+{
+	const struct launch_launcher *launcher = context->settings->launcher;
+	int r = remove_launcher(context, launcher);
+
+	if (r || !launcher)
 		return r;
-	for (const char *const *name = launcher ? launcher->removes : NULL; name && *name;
-	     name++) {
+	for (const char *const *name = launcher->removes; name && *name; name++) {
 		r = remove_variable(context, *name);
 		if (r)
 			return r;
 	}
-	return remove_launcher(context, launcher);
+	return set_variables(context, launcher->variables);
 }
 
 static int set_rendezvous(struct context *context)
@@ -867,7 +871,7 @@ static int set_ranks(struct context *context)
 	r = set_common(context, context->shape);
 	if (r)
 		return r;
-	r = set_variables(context, launcher ? launcher->variables : NULL);
+	r = set_launcher(context);
 	if (r)
 		return r;
 	r = set_omp(context);
