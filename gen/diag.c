@@ -5,6 +5,8 @@
  */
 #include "gen/diag.h"
 
+#include "gen/utf8.h"
+
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,6 +159,7 @@ void diag_add(struct diag *diag, enum diag_severity severity, const char *rule,
 	va_end(list);
 	if (length < 0)
 		item.message = NULL;
+	diag->fixable = false;
 	if (item.message && item_is_repeated(diag, &item)) {
 		free(item.message);
 		return;
@@ -164,7 +167,8 @@ void diag_add(struct diag *diag, enum diag_severity severity, const char *rule,
 	diag->errors += severity == DIAG_ERROR;
 	diag->warnings += severity == DIAG_WARNING;
 	item.order = diag->errors + diag->warnings + diag->count;
-	if (!item.message || !item_keep(diag, &item)) {
+	diag->fixable = item.message && item_keep(diag, &item);
+	if (!diag->fixable) {
 		free(item.message);
 		diag->lost = true;
 	}
@@ -175,8 +179,8 @@ void diag_fix(struct diag *diag, const char *format, ...)
 	struct diag_item *item;
 	va_list list;
 
-	/* After a loss the last item may not be the one that is meant. */
-	if (diag->count == 0 || diag->lost)
+	/* Then the item that is there last is not the one that is meant. */
+	if (!diag->fixable)
 		return;
 	item = &diag->items[diag->count - 1];
 	free(item->fix);
@@ -207,50 +211,9 @@ static int item_compare(const void *left, const void *right)
 
 void diag_sort(struct diag *diag)
 {
+	diag->fixable = false;
 	if (diag->count > 1)
 		qsort(diag->items, diag->count, sizeof(*diag->items), item_compare);
-}
-
-/*
- * Decodes the character at TEXT (LENGTH > 0 bytes) into CODE and returns its bytes; a
- * byte that starts no UTF-8 character is taken alone, as U+FFFD.
- */
-static size_t decode(const char *text, size_t length, uint32_t *code)
-{
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	unsigned char first = (unsigned char)text[0];
-	size_t bytes = first < 0x80   ? 1
-		       : first < 0xc0 ? 0
-		       : first < 0xe0 ? 2
-		       : first < 0xf0 ? 3
-		       : first < 0xf8 ? 4
-				      : 0;
-
-	*code = 0xfffd;
-	if (bytes == 0 || bytes > length)
-		return 1;
-	if (bytes == 1) {
-		*code = first;
-		return 1;
-	}
-	uint32_t value = first & (0x7fu >> bytes);
-	for (size_t i = 1; i < bytes; i++) {
-		if (((unsigned char)text[i] & 0xc0) != 0x80)
-			return 1;
-		value = value << 6 | ((unsigned char)text[i] & 0x3f);
-	}
-	if (value < least[bytes] || value > 0x10ffff ||
-	    (value >= 0xd800 && value < 0xe000))
-		return 1;
-	*code = value;
-	return bytes;
-}
-
-static bool is_control(uint32_t code)
-{
-	/* C0, DEL, C1, and the marks that reorder the text around them. */
-	return code < 0x20 || (code >= 0x7f && code < 0xa0) ||
-	       (code >= 0x2028 && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069);
 }
 
 /*
@@ -274,29 +237,6 @@ static unsigned int width(uint32_t code)
 			return ranges[i].width;
 	}
 	return 1;
-}
-
-static void print_escaped(FILE *out, const char *text)
-{
-	size_t length = strlen(text);
-
-	while (length > 0) {
-		uint32_t code;
-		size_t bytes = decode(text, length, &code);
-
-		if (code == 0xfffd && bytes == 1)
-			fprintf(out, "\\x%02x", (unsigned char)*text);
-		else if (code == '\n')
-			fputs("\\n", out);
-		else if (code == '\t')
-			fputs("\\t", out);
-		else if (is_control(code))
-			fprintf(out, code < 0x80 ? "\\x%02x" : "\\u%04x", code);
-		else
-			fwrite(text, 1, bytes, out);
-		text += bytes;
-		length -= bytes;
-	}
 }
 
 /* The text of line LINE (from 1) of SOURCE; NULL when there is no such line. */
@@ -336,20 +276,19 @@ static void print_source(const struct diag *diag, const struct diag_item *item, 
 	first = place->column > SHOWN_MAX / 2 + 20 ? place->column - SHOWN_MAX / 2 : 1;
 	fprintf(out, "%5u | %s", place->line, first > 1 ? "..." : "");
 	for (left = length; left > 0 && column < first + SHOWN_MAX; column++) {
-		uint32_t code;
-		size_t bytes = decode(text, left, &code);
+		uint32_t code = '\0';
+		size_t bytes = utf8_decode(text, left, &code);
 
+		if (bytes == 0)
+			bytes = 1;
 		if (column >= first) {
-			unsigned int cell = code == '\t'       ? 1
-					    : is_control(code) ? 1
-							       : width(code);
+			bool odd = utf8_is_control(code);
+			unsigned int cell = odd ? 1 : width(code);
 
 			/* A tab is shown as one blank, so that the caret below stays
 			 * right. */
-			if (code == '\t')
-				fputc(' ', out);
-			else if (is_control(code) || (code == 0xfffd && bytes == 1))
-				fputc('?', out);
+			if (odd)
+				fputc(code == '\t' ? ' ' : '?', out);
 			else
 				fwrite(text, 1, bytes, out);
 			if (column < place->column)
@@ -385,7 +324,7 @@ void diag_print(struct diag *diag, FILE *out, unsigned int look)
 
 		fputs(strong, out);
 		if (item->place.file) {
-			print_escaped(out, item->place.file);
+			utf8_escape(out, item->place.file);
 			if (item->place.line > 0)
 				fprintf(out, ":%u", item->place.line);
 			if (item->place.line > 0 && item->place.column > 0)
@@ -396,13 +335,13 @@ void diag_print(struct diag *diag, FILE *out, unsigned int look)
 		}
 		fprintf(out, "%s%s%s:%s ", end, tint, severity_names[item->severity],
 			end);
-		print_escaped(out, item->message);
+		utf8_escape(out, item->message);
 		fprintf(out, " [%s]\n", item->rule);
 		if (look & DIAG_SOURCE)
 			print_source(diag, item, out, tint, end);
 		if (item->fix) {
 			fputs("  fix: ", out);
-			print_escaped(out, item->fix);
+			utf8_escape(out, item->fix);
 			fputc('\n', out);
 		}
 	}

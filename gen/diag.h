@@ -54,7 +54,8 @@ struct diag {
 	size_t warnings;
 	struct diag_source *sources;
 	size_t sources_count;
-	bool lost; /* an item was lost for want of memory; it is counted all the same */
+	bool lost;    /* an item was lost for want of memory; it is counted all the same */
+	bool fixable; /* the item added last is there, and is the last of items */
 };
 
 /* Zeroes; struct diag d = {0} does the same. */
@@ -71,7 +72,7 @@ void diag_add(struct diag *diag, enum diag_severity severity, const char *rule,
 	      const struct diag_place *place, const char *format, ...)
 	__attribute__((format(printf, 5, 6)));
 
-/* Sets the fix of the item added last. */
+/* Sets the fix of the item added last; does nothing when that one was dropped or lost. */
 void diag_fix(struct diag *diag, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

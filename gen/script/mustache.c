@@ -7,6 +7,8 @@
  */
 #include "gen/script/mustache.h"
 
+#include "gen/utf8.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -180,17 +182,9 @@ static bool is_space(char c)
 /* The place of AT in the template, the column in characters as diag.h wants it. */
 static struct diag_place place_of(const struct reader *reader, size_t at)
 {
-	struct diag_place place = {
-		.file = reader->template->file, .line = 1, .column = 1};
+	struct diag_place place = {.file = reader->template->file};
 
-	for (size_t i = 0; i < at; i++) {
-		if (reader->template->text[i] == '\n') {
-			place.line++;
-			place.column = 1;
-		} else if ((reader->template->text[i] & 0xc0) != 0x80) {
-			place.column++;
-		}
-	}
+	utf8_place(reader->template->text, at, &place.line, &place.column);
 	place.end_column = place.column + 1;
 	return place;
 }

@@ -6,6 +6,7 @@
 #include "gen/spec/file.h"
 #include "gen/spec/read.h"
 #include "gen/spec/yaml.h"
+#include "gen/utf8.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -206,16 +207,6 @@ static int keep_override(struct spec *spec, const char *text)
 	return 0;
 }
 
-/* Characters of the UTF-8 text of LENGTH bytes. */
-static uint32_t characters(const char *text, size_t length)
-{
-	uint32_t count = 0;
-
-	for (size_t i = 0; i < length; i++)
-		count += ((unsigned char)text[i] & 0xc0) != 0x80;
-	return count;
-}
-
 int spec_override(struct spec *spec, const char *assignment, struct diag *diag)
 {
 	struct assignment parts = {0};
@@ -230,7 +221,7 @@ int spec_override(struct spec *spec, const char *assignment, struct diag *diag)
 	show_overrides(spec, diag);
 	path.line = (uint32_t)spec->overrides.count;
 	if (!equals || equals == assignment) {
-		path.end_column = 1 + characters(assignment, strlen(assignment));
+		path.end_column = 1 + utf8_count(assignment, strlen(assignment));
 		diag_add(diag, DIAG_ERROR, "spec-override", &path,
 			 "'%.60s' is not KEY.PATH=VALUE, as in resources.nodes=4",
 			 assignment);
@@ -242,9 +233,9 @@ int spec_override(struct spec *spec, const char *assignment, struct diag *diag)
 	if (!key)
 		return -ENOMEM;
 	parts.place = path;
-	parts.place.column = 2 + characters(assignment, (size_t)(equals - assignment));
+	parts.place.column = 2 + utf8_count(assignment, (size_t)(equals - assignment));
 	parts.place.end_column =
-		parts.place.column + characters(parts.value, strlen(parts.value));
+		parts.place.column + utf8_count(parts.value, strlen(parts.value));
 	saved = *spec;
 	rc = find_field(spec, key, path, &parts, diag);
 	if (rc == 0)

@@ -5,6 +5,8 @@
  */
 #include "gen/spec/yaml.h"
 
+#include "gen/utf8.h"
+
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
@@ -78,16 +80,10 @@ static struct diag_place place_at(const struct parse *parse, const yaml_mark_t *
 
 static struct diag_place place_of_byte(const struct parse *parse, size_t offset)
 {
-	struct diag_place place = {.file = parse->file, .line = 1, .column = 1};
+	struct diag_place place = {.file = parse->file};
 
-	for (size_t i = 0; i < offset && i < parse->length; i++) {
-		if (parse->text[i] == '\n') {
-			place.line++;
-			place.column = 1;
-		} else {
-			place.column += ((unsigned char)parse->text[i] & 0xc0) != 0x80;
-		}
-	}
+	utf8_place(parse->text, offset < parse->length ? offset : parse->length,
+		   &place.line, &place.column);
 	place.end_column = place.column + 1;
 	return place;
 }
@@ -361,64 +357,28 @@ static int parse_stream(struct parse *parse, struct spec_node **root)
 	}
 }
 
-/* Bytes of the UTF-8 character at TEXT; 0 when there is none (RFC 3629, section 4). */
-static size_t utf8_bytes(const unsigned char *text, size_t length)
-{
-	static const struct {
-		unsigned char first, last, least, most;
-		size_t bytes;
-	} forms[] = {
-		{0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3},
-		{0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3},
-		{0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
-		{0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
-	};
-
-	if (text[0] < 0x80)
-		return 1;
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if (text[0] < forms[i].first || text[0] > forms[i].last)
-			continue;
-		if (length < forms[i].bytes || text[1] < forms[i].least ||
-		    text[1] > forms[i].most)
-			return 0;
-		for (size_t j = 2; j < forms[i].bytes; j++) {
-			if ((text[j] & 0xc0) != 0x80)
-				return 0;
-		}
-		return forms[i].bytes;
-	}
-	return 0;
-}
-
 static int check_text(const struct parse *parse)
 {
-	const unsigned char *text = (const unsigned char *)parse->text;
-	struct diag_place place = {.file = parse->file, .line = 1, .column = 1};
+	struct diag_place place = {.file = parse->file};
 
 	if (parse->length > SPEC_YAML_BYTES) {
-		place.line = 0;
 		diag_add(parse->diag, DIAG_ERROR, "spec-yaml", &place,
 			 "longer than %d KiB; this is no job spec",
 			 SPEC_YAML_BYTES / 1024);
 		return -EINVAL;
 	}
 	for (size_t i = 0, bytes; i < parse->length; i += bytes) {
-		bytes = utf8_bytes(text + i, parse->length - i);
-		if (bytes == 0 || text[i] == '\0') {
-			place.end_column = place.column + 1;
-			diag_add(parse->diag, DIAG_ERROR, "spec-yaml", &place,
-				 bytes ? "byte 0x%02x: this is not a text file"
-				       : "byte 0x%02x is not UTF-8; save the file as "
-					 "UTF-8",
-				 text[i]);
-			return -EINVAL;
-		}
-		place.column++;
-		if (text[i] == '\n') {
-			place.line++;
-			place.column = 1;
-		}
+		uint32_t code = '\0';
+
+		bytes = utf8_decode(parse->text + i, parse->length - i, &code);
+		if (code != '\0')
+			continue;
+		place = place_of_byte(parse, i);
+		diag_add(parse->diag, DIAG_ERROR, "spec-yaml", &place,
+			 bytes ? "byte 0x%02x: this is not a text file"
+			       : "byte 0x%02x is not UTF-8; save the file as UTF-8",
+			 (unsigned char)parse->text[i]);
+		return -EINVAL;
 	}
 	return 0;
 }

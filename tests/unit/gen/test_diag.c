@@ -61,6 +61,29 @@ static void drops_repetitions(void **state)
 	diag_clear(&diag);
 }
 
+/* A fix belongs to the item that was just added, and to no other when that was dropped.
+ */
+static void fixes_the_item_that_was_added(void **state)
+{
+	struct diag diag = {0};
+	const struct diag_place place = {"a", 1, 1, 2};
+
+	diag_fix(&diag, "nothing to fix");
+	diag_add(&diag, DIAG_ERROR, "r", &place, "first");
+	diag_fix(&diag, "fix of the first");
+	diag_add(&diag, DIAG_ERROR, "r", &place, "second");
+	diag_add(&diag, DIAG_ERROR, "r", &place, "first");
+	diag_fix(&diag, "again");
+	/* Sorting may put another one last. */
+	diag_add(&diag, DIAG_ERROR, "r", &(struct diag_place){"a", 1, 0, 0}, "third");
+	diag_sort(&diag);
+	diag_fix(&diag, "too late");
+	assert_diag(&diag, "a:1: error: third [r]\n"
+			   "a:1:1: error: first [r]\n"
+			   "  fix: fix of the first\n"
+			   "a:1:1: error: second [r]\n");
+}
+
 static void escapes_what_a_terminal_would_obey(void **state)
 {
 	struct diag diag = {0};
@@ -162,6 +185,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_and_sorts_by_place),
 		cmocka_unit_test(drops_repetitions),
+		cmocka_unit_test(fixes_the_item_that_was_added),
 		cmocka_unit_test(escapes_what_a_terminal_would_obey),
 		cmocka_unit_test(shows_the_source_line),
 		cmocka_unit_test(cuts_a_long_source_line),
