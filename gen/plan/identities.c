@@ -12,9 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Slurm counts in 32 bits and keeps the highest values for itself (slurm.h, NO_VAL). */
-#define VALUE_MAX INT32_MAX
-
 enum holds {
 	ALWAYS,
 	WORKER_SHAPE,
@@ -36,24 +33,26 @@ static const struct identity {
 	{PLAN_GPUS_PER_NODE, PLAN_NTASKS_PER_NODE, PLAN_GPUS_PER_TASK, ALWAYS},
 };
 
-/* OPTIONAL: nothing needs the quantity, so it may stay unknown where it is no whole
- * number. */
+/*
+ * OPTIONAL: nothing needs the quantity, so it may stay unknown where it is no whole
+ * number. MAY_BE_ZERO: a factor that is none makes sense.
+ */
 static const struct {
 	const char *name;
-	bool optional;
+	bool optional, may_be_zero;
 } quantities[PLAN_QUANTITIES] = {
-	[PLAN_NODES] = {"nodes", false},
-	[PLAN_GPUS] = {"gpus", false},
-	[PLAN_GPUS_PER_NODE] = {"gpus_per_node", false},
-	[PLAN_TASKS_PER_GPU] = {"tasks_per_gpu", false},
-	[PLAN_NTASKS] = {"ntasks", false},
-	[PLAN_NTASKS_PER_NODE] = {"ntasks_per_node", false},
-	[PLAN_WORKERS_PER_NODE] = {"workers_per_node", false},
-	[PLAN_WORLD_SIZE] = {"world_size", false},
-	[PLAN_CPUS_PER_TASK] = {"cpus_per_task", false},
-	[PLAN_CPUS_PER_GPU] = {"cpus_per_gpu", true},
-	[PLAN_CPUS_PER_NODE] = {"cpus_per_node", false},
-	[PLAN_GPUS_PER_TASK] = {"gpus_per_task", true},
+	[PLAN_NODES] = {"nodes"},
+	[PLAN_GPUS] = {"gpus", .may_be_zero = true},
+	[PLAN_GPUS_PER_NODE] = {"gpus_per_node", .may_be_zero = true},
+	[PLAN_TASKS_PER_GPU] = {"tasks_per_gpu"},
+	[PLAN_NTASKS] = {"ntasks"},
+	[PLAN_NTASKS_PER_NODE] = {"ntasks_per_node"},
+	[PLAN_WORKERS_PER_NODE] = {"workers_per_node"},
+	[PLAN_WORLD_SIZE] = {"world_size"},
+	[PLAN_CPUS_PER_TASK] = {"cpus_per_task"},
+	[PLAN_CPUS_PER_GPU] = {"cpus_per_gpu", .optional = true, .may_be_zero = true},
+	[PLAN_CPUS_PER_NODE] = {"cpus_per_node"},
+	[PLAN_GPUS_PER_TASK] = {"gpus_per_task", .optional = true, .may_be_zero = true},
 };
 
 const char *plan_quantity_name(enum plan_quantity quantity)
@@ -227,8 +226,7 @@ static int infer_factor(struct plan_work *work, const struct identity *identity,
 	 * below. */
 	if (known == 0)
 		return product == 0 ? 0 : fails(work, identity, "!=", "");
-	if (product % known == 0 && (product > 0 || quantities[quantity].optional ||
-				     quantity == PLAN_GPUS_PER_NODE))
+	if (product % known == 0 && (product > 0 || quantities[quantity].may_be_zero))
 		return infer(work, identity, quantity, product / known);
 	if (quantities[quantity].optional)
 		return 0;
@@ -247,7 +245,7 @@ static int apply(struct plan_work *work, const struct identity *identity)
 		plan_value(plan, identity->left) * plan_value(plan, identity->right);
 
 	if (left && right) {
-		if (value > VALUE_MAX)
+		if (value > SPEC_COUNT_MAX)
 			return fails(work, identity, "=",
 				     " is more than Slurm can count");
 		if (!product)

@@ -27,6 +27,9 @@ struct spec_value {
 	size_t count;
 };
 
+/* Slurm counts in 32 bits and keeps the highest values for itself (slurm.h, NO_VAL). */
+#define SPEC_COUNT_MAX INT32_MAX
+
 /* Time without a limit, as the number of a SPEC_TIME. */
 #define SPEC_TIME_UNLIMITED UINT64_MAX
 
@@ -55,7 +58,7 @@ struct spec_field {
 	const char *help;     /* one line */
 	const char *aliases;  /* other names taken, separated by blanks; NULL: none */
 	const char *choices;  /* SPEC_CHOICE, SPEC_FLAG: separated by blanks */
-	uint32_t least, most; /* SPEC_COUNT; most 0: 2^31 - 1 */
+	uint32_t least, most; /* SPEC_COUNT; most 0: SPEC_COUNT_MAX */
 	const struct spec_field *fields; /* SPEC_SECTION, SPEC_TABLE */
 	size_t size;                     /* SPEC_TABLE: of one entry's struct */
 };

@@ -16,9 +16,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* Slurm counts in 32 bits and keeps the highest values for itself (slurm.h, NO_VAL). */
-#define COUNT_MAX INT32_MAX
-
 /* Merges of merges; YAML that people write has one or two. */
 #define MERGE_DEPTH 16
 
@@ -113,7 +110,7 @@ static int read_count(struct reader *reader, const struct spec_field *field,
 		      const struct spec_node *node, void *place)
 {
 	struct spec_value *value = place;
-	uint64_t most = field->most ? field->most : COUNT_MAX;
+	uint64_t most = field->most ? field->most : SPEC_COUNT_MAX;
 	const char *text = node->text;
 	uint64_t number = 0;
 	char expected[80];
@@ -271,6 +268,23 @@ static int add_item(struct reader *reader, struct spec_value *value, const char 
 	return 0;
 }
 
+/*
+ * Shell code goes into the script as it is, and sbatch refuses one with DOS line ends.
+ * Those of the spec's own lines never arrive here: YAML makes each a line feed.
+ */
+static int check_code(const struct reader *reader, const struct spec_field *field,
+		      const struct spec_node *node)
+{
+	if (field->type != SPEC_LINES || !strchr(node->text, '\r'))
+		return 0;
+	diag_add(reader->diag, DIAG_ERROR, "spec-value", &node->place,
+		 "%s: there is a carriage return in it, and sbatch takes no script with "
+		 "DOS line ends",
+		 field->name);
+	diag_fix(reader->diag, "remove it; where the code needs one, write $'\\r'");
+	return -EINVAL;
+}
+
 static int read_list(struct reader *reader, const struct spec_field *field,
 		     const struct spec_node *node, struct spec_value *value)
 {
@@ -280,6 +294,8 @@ static int read_list(struct reader *reader, const struct spec_field *field,
 		const struct spec_node *child = node->children[i];
 
 		if (child->kind == SPEC_NODE_SCALAR && !child->null) {
+			if (check_code(reader, field, child) < 0)
+				result = -EINVAL;
 			rc = add_item(reader, value, NULL, child->text, &child->place);
 			continue;
 		}
@@ -319,10 +335,12 @@ static int read_lines(struct reader *reader, const struct spec_field *field,
 		      const struct spec_node *node, void *place)
 {
 	struct spec_value *value = place;
+	int rc;
 
 	if (node->kind == SPEC_NODE_SEQUENCE)
 		return read_list(reader, field, node, value);
-	return add_item(reader, value, NULL, node->text, &node->place);
+	rc = check_code(reader, field, node);
+	return rc < 0 ? rc : add_item(reader, value, NULL, node->text, &node->place);
 }
 
 /*
@@ -443,13 +461,66 @@ static int merge(struct reader *reader, const struct spec_node *from, struct pai
 	return -EINVAL;
 }
 
-bool spec_variable_name(const char *name)
+/* POSIX 8.1, and not only upper case. */
+static bool is_variable_name(const char *name)
 {
 	if (!isalpha((unsigned char)*name) && *name != '_')
 		return false;
 	while (isalnum((unsigned char)*name) || *name == '_')
 		name++;
 	return *name == '\0';
+}
+
+const char *spec_variable_fault(const char *name)
+{
+	/*
+	 * bash.1, Shell Variables: those that are read-only, that lose their meaning or
+	 * get a value of bash's own, or are arrays. `export` of one ends the job or gives
+	 * the tasks something else.
+	 */
+	static const char *const shells[] = {
+		"_",
+		"BASHOPTS",
+		"BASHPID",
+		"BASH_ALIASES",
+		"BASH_ARGC",
+		"BASH_ARGV",
+		"BASH_CMDS",
+		"BASH_COMMAND",
+		"BASH_LINENO",
+		"BASH_MONOSECONDS",
+		"BASH_SOURCE",
+		"BASH_SUBSHELL",
+		"BASH_VERSINFO",
+		"DIRSTACK",
+		"EPOCHREALTIME",
+		"EPOCHSECONDS",
+		"EUID",
+		"FUNCNAME",
+		"GROUPS",
+		"HISTCMD",
+		"LINENO",
+		"OPTIND",
+		"PIPESTATUS",
+		"PPID",
+		"RANDOM",
+		"SECONDS",
+		"SHELLOPTS",
+		"SRANDOM",
+		"UID",
+	};
+
+	if (!is_variable_name(name))
+		return "cannot be the name of a variable";
+	if (strcmp(name, "SRANK") == 0 || strncmp(name, "SRANK_", 6) == 0)
+		return "is srank's own; launcher, binding and rendezvous say what it "
+		       "would";
+	for (size_t i = 0; i < sizeof(shells) / sizeof(shells[0]); i++) {
+		if (strcmp(name, shells[i]) == 0)
+			return "is bash's own and cannot be exported; choose another "
+			       "name";
+	}
+	return NULL;
 }
 
 static int read_map(struct reader *reader, const struct spec_field *field,
@@ -463,12 +534,12 @@ static int read_map(struct reader *reader, const struct spec_field *field,
 	     i++) {
 		const struct spec_node *key = pairs.list[i].key,
 				       *text = pairs.list[i].value;
+		const char *fault = spec_variable_fault(key->text);
 		int rc = -EINVAL;
 
-		if (!spec_variable_name(key->text))
+		if (fault)
 			diag_add(reader->diag, DIAG_ERROR, "spec-value", &key->place,
-				 "%s: '%.60s' cannot be the name of a variable",
-				 field->name, key->text);
+				 "%s: '%.60s' %s", field->name, key->text, fault);
 		else if (text->kind != SPEC_NODE_SCALAR)
 			diag_add(reader->diag, DIAG_ERROR, "spec-type", &text->place,
 				 "%s: the value of %.60s must be a text", field->name,
@@ -716,6 +787,22 @@ int spec_read_fields(void *base, const struct spec_field *fields,
 		return -EINVAL;
 	}
 	return finish(&reader, root, read_fields(&reader, base, fields, root));
+}
+
+int spec_read_document(void *base, const struct spec_field *fields, const char *file,
+		       const char *text, size_t length, struct spec_arena **arena,
+		       struct diag *diag)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+	const size_t skip = length >= 3 && memcmp(text, mark, 3) == 0 ? strlen(mark) : 0;
+	struct spec_node *root;
+	int rc;
+
+	text += skip;
+	length -= skip;
+	diag_source(diag, file, text, length);
+	rc = spec_yaml_parse(&root, file, text, length, NULL, arena, diag);
+	return rc < 0 ? rc : spec_read_fields(base, fields, root, arena, diag);
 }
 
 int spec_read_value(void *base, const struct spec_field *field,

@@ -24,6 +24,14 @@ int spec_read_fields(void *base, const struct spec_field *fields,
 		     struct diag *diag);
 
 /*
+ * The same from TEXT, one YAML document that FILE names in messages; a byte order mark in
+ * front of it is skipped. FILE must outlive what is read.
+ */
+int spec_read_document(void *base, const struct spec_field *fields, const char *file,
+		       const char *text, size_t length, struct spec_arena **arena,
+		       struct diag *diag);
+
+/*
  * The same for the one field FIELD (of the struct at BASE) and its value NODE. ALL is the
  * table of the top level, for keys that stand in the wrong section.
  */
@@ -46,5 +54,8 @@ void spec_unknown_key(const char *name, const struct diag_place *place,
 		      const char *section, const struct spec_field *fields,
 		      const struct spec_field *all, struct diag *diag);
 
-/* A name that an environment variable can have (POSIX 8.1, and not only upper case). */
-bool spec_variable_name(const char *name);
+/*
+ * Why NAME can be no variable that a job exports, behind "NAME ": "cannot be ...". NULL:
+ * it can.
+ */
+const char *spec_variable_fault(const char *name);

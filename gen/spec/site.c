@@ -5,7 +5,6 @@
 #include "gen/spec/arena.h"
 #include "gen/spec/file.h"
 #include "gen/spec/read.h"
-#include "gen/spec/yaml.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -23,17 +22,11 @@ void spec_site_init(struct spec_site *site)
 int spec_site_read_text(struct spec_site *site, const char *file, const char *text,
 			size_t length, struct diag *diag)
 {
-	struct spec_node *root;
-	int rc;
-
 	site->file = spec_arena_copy(&site->arena, file, strlen(file));
 	if (!site->file)
 		return -ENOMEM;
-	diag_source(diag, file, text, length);
-	rc = spec_yaml_parse(&root, site->file, text, length, NULL, &site->arena, diag);
-	if (rc == 0)
-		rc = spec_read_fields(site, spec_site_fields, root, &site->arena, diag);
-	return rc;
+	return spec_read_document(site, spec_site_fields, site->file, text, length,
+				  &site->arena, diag);
 }
 
 int spec_site_read(struct spec_site *site, const char *file, struct diag *diag)

@@ -13,32 +13,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a, 64 bits: not against malice, only to tell one spec from another. */
-#define FNV_START UINT64_C(0xcbf29ce484222325)
-#define FNV_PRIME UINT64_C(0x100000001b3)
-
-static uint64_t digest(uint64_t hash, const char *text, size_t length)
+uint64_t spec_digest(uint64_t hash, const char *text, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)text[i]) * FNV_PRIME;
+		hash = (hash ^ (unsigned char)text[i]) * UINT64_C(0x100000001b3);
 	return hash;
 }
 
 int spec_read_text(struct spec *spec, const char *file, const char *text, size_t length,
 		   struct diag *diag)
 {
-	struct spec_node *root;
-	int rc;
-
 	spec->file = spec_arena_copy(&spec->arena, file, strlen(file));
 	if (!spec->file)
 		return -ENOMEM;
-	spec->digest = digest(FNV_START, text, length);
-	diag_source(diag, file, text, length);
-	rc = spec_yaml_parse(&root, spec->file, text, length, NULL, &spec->arena, diag);
-	if (rc == 0)
-		rc = spec_read_fields(spec, spec_fields, root, &spec->arena, diag);
-	return rc;
+	spec->digest = spec_digest(SPEC_DIGEST_START, text, length);
+	return spec_read_document(spec, spec_fields, spec->file, text, length,
+				  &spec->arena, diag);
 }
 
 int spec_read(struct spec *spec, const char *file, struct diag *diag)
@@ -93,10 +83,11 @@ static int find_field(struct spec *spec, char *path, struct diag_place place,
 		place.column = place.end_column + 1;
 		place.end_column = place.column + (uint32_t)strlen(path);
 		if (field->type == SPEC_MAP) {
-			if (!spec_variable_name(path)) {
+			const char *fault = spec_variable_fault(path);
+
+			if (fault) {
 				diag_add(diag, DIAG_ERROR, "spec-value", &place,
-					 "%s: '%.60s' cannot be the name of a variable",
-					 field->name, path);
+					 "%s: '%.60s' %s", field->name, path, fault);
 				return -EINVAL;
 			}
 			assignment->entry =
@@ -142,14 +133,29 @@ static int set_entry(struct spec *spec, struct spec_value *map, const char *name
 	return 0;
 }
 
+/*
+ * Whether TEXT is YAML for the field. Never for shell code, which may well begin with a
+ * bracket: `[ -d x ] || mkdir x`, `{ a; b; }`.
+ */
+static bool is_yaml(const struct spec_field *field, const char *text)
+{
+	switch (field->type) {
+	case SPEC_WORDS:
+		return *text == '[';
+	case SPEC_MAP:
+	case SPEC_SECTION:
+		return *text == '{' || *text == '[';
+	default:
+		return false;
+	}
+}
+
 static int apply(struct spec *spec, const struct assignment *assignment,
 		 struct diag *diag)
 {
 	const struct spec_field *field = assignment->field;
 	const char *text = assignment->value;
-	bool nested = field->type == SPEC_SECTION || field->type == SPEC_MAP ||
-		      field->type == SPEC_WORDS || field->type == SPEC_LINES;
-	bool remove = strcmp(text, "null") == 0 || strcmp(text, "~") == 0;
+	bool remove = spec_yaml_null(text);
 	struct spec_node scalar = {
 		.kind = SPEC_NODE_SCALAR, .text = text, .place = assignment->place};
 	struct spec_node *node = &scalar;
@@ -163,7 +169,7 @@ static int apply(struct spec *spec, const struct assignment *assignment,
 		spec_delete_value(spec, field);
 		return 0;
 	}
-	if (nested && (*text == '[' || *text == '{'))
+	if (is_yaml(field, text))
 		rc = spec_yaml_parse(&node, assignment->place.file, text, strlen(text),
 				     &assignment->place, &spec->arena, diag);
 	if (rc == 0)
@@ -202,8 +208,8 @@ static int keep_override(struct spec *spec, const char *text)
 	overrides->given = true;
 	overrides->items = items;
 	items[overrides->count++] = (struct spec_item){.text = copy};
-	spec->digest =
-		digest(spec->digest ? spec->digest : FNV_START, copy, strlen(copy) + 1);
+	spec->digest = spec_digest(spec->digest ? spec->digest : SPEC_DIGEST_START, copy,
+				   strlen(copy) + 1);
 	return 0;
 }
 

@@ -74,7 +74,7 @@ struct spec {
 	/* About the spec itself. */
 	const char *file;            /* as given; "-": standard input */
 	struct spec_value overrides; /* items: the texts of -s in the order given */
-	uint64_t digest;             /* FNV-1a of the file's bytes and the overrides */
+	uint64_t digest;             /* of the file's bytes and the overrides */
 	struct spec_arena *arena;    /* owns every text */
 };
 
@@ -95,11 +95,18 @@ int spec_read_text(struct spec *spec, const char *file, const char *text, size_t
 
 /*
  * Applies `key.path=value` (`resources.nodes=4`, `env.FOO=a b`, `mmdet=null`) on top of
- * SPEC. The value is taken as written, without YAML, unless the field is a list, a map or
- * a section and it starts with `[` or `{`; `null` deletes the field, the section or the
- * one entry of a map. Places in DIAG are `-s:N:COL`, the Nth override. -EINVAL as above;
- * SPEC then keeps the old value.
+ * SPEC. The value is taken as written, without YAML, except that words can be a list in
+ * `[ ]` and a map or a section is one in `{ }`; a null deletes the field, the section or
+ * the one entry of a map. Places in DIAG are `-s:N:COL`, the Nth override. -EINVAL as
+ * above; SPEC then keeps the old value.
  */
 int spec_override(struct spec *spec, const char *assignment, struct diag *diag);
+
+/*
+ * FNV-1a, 64 bits: not against malice, only to tell one text from another. HASH is that
+ * of what stands in front of TEXT, at first SPEC_DIGEST_START.
+ */
+#define SPEC_DIGEST_START UINT64_C(0xcbf29ce484222325)
+uint64_t spec_digest(uint64_t hash, const char *text, size_t length);
 
 void spec_clear(struct spec *spec);

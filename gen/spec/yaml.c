@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdint.h>
 #include <string.h>
-#include <strings.h>
 #include <yaml.h>
 
 struct anchor {
@@ -212,13 +211,26 @@ static int parse_alias(struct parse *parse, const yaml_event_t *event,
 	return 0;
 }
 
+bool spec_yaml_null(const char *text)
+{
+	/* yaml.org/type/null.html */
+	static const char *const nulls[] = {"~", "null", "Null", "NULL"};
+
+	for (size_t i = 0; i < sizeof(nulls) / sizeof(nulls[0]); i++) {
+		if (strcmp(text, nulls[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool is_null(const yaml_event_t *event)
 {
 	const char *text = (const char *)event->data.scalar.value;
 
-	/* The null of YAML 1.1: nothing, ~, null, Null, NULL, and only without quotes. */
-	return event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
-	       (*text == '\0' || strcmp(text, "~") == 0 || strcasecmp(text, "null") == 0);
+	/* Quotes, and a tag such as !!str, make it a text. */
+	return event->data.scalar.plain_implicit &&
+	       event->data.scalar.style == YAML_PLAIN_SCALAR_STYLE &&
+	       (*text == '\0' || spec_yaml_null(text));
 }
 
 static int parse_scalar(struct parse *parse, const yaml_event_t *event,

@@ -24,13 +24,16 @@ enum spec_node_kind {
 
 struct spec_node {
 	enum spec_node_kind kind;
-	bool null;               /* scalar: nothing, ~ or null without quotes */
+	bool null;               /* scalar: a null without quotes or the tag !!str */
 	const char *text;        /* scalar */
 	struct diag_place place; /* of an alias where the node is used by one */
 	/* The elements of a sequence; of a mapping key, value, key, value, ... */
 	struct spec_node **children;
 	size_t count;
 };
+
+/* True for a null of YAML 1.1: ~, null, Null or NULL (nothing at all is one, too). */
+bool spec_yaml_null(const char *text);
 
 /*
  * Parses TEXT, one YAML document in UTF-8. FILE must outlive the nodes. AT is the place

@@ -147,6 +147,47 @@ run_and_compare() {
 	done
 }
 
+# with_variable NAME: one.yaml, which exports it.
+with_variable() {
+	printf '%s\n' 'launcher: torch' 'resources: {nodes: 1, ntasks: 1}' 'run: {command: prog}' \
+		"env: {$1: abc}" >one.yaml
+}
+
+@test "a variable that bash keeps for itself is refused, all others arrive" {
+	local name names=() refused=0
+	# No bash, which would change some of them itself.
+	cat >srun <<-'END'
+		#!/usr/bin/python3
+		import os, sys
+		if sys.argv[1] == "--help":
+		    print("--srank")
+		else:
+		    with open(os.environ["RECORD"] + "/all", "wb") as out:
+		        for name, value in os.environb.items():
+		            out.write(name + b"=" + value + b"\0")
+	END
+	chmod +x srun
+	for name in $(env -i /bin/bash -c 'compgen -v; echo BASHPID BASH_ARGC BASH_ARGV BASH_COMMAND \
+		BASH_SOURCE EPOCHREALTIME FUNCNAME HISTCMD RANDOM SECONDS SRANDOM FOO'); do
+		with_variable "$name"
+		if srank gen one.yaml >one 2>words; then
+			names+=("$name")
+		else
+			grep -q "^one.yaml:4:7: error: env: '$name' is bash's own and cannot be exported" words
+			((++refused))
+		fi
+	done
+	((refused >= 20))
+	for name in "${names[@]}"; do
+		# The shell of the script finds srun and its own way by these.
+		[[ $name != @(PATH|PWD) ]] || continue
+		with_variable "$name"
+		srank gen one.yaml >script
+		PATH=$PWD:$PATH bash script
+		grep -zqx "$name=abc" "$RECORD/all"
+	done
+}
+
 @test "the folder of the job" {
 	local word
 	for word in 'a b' "it's" '$HOME' '`x`' 'a#b' 'größe' '~' '-x' '*' '“x”'; do

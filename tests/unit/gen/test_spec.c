@@ -126,6 +126,59 @@ static void absent_and_null_are_not_given(void **state)
 	}
 }
 
+/* Quotes or a tag make a text of what would be null; other spellings never were one. */
+static void what_is_no_null(void **state)
+{
+	static const char text[] = "env: {A: 'null', B: !!str null, C: !!str ~, D: nULL, "
+				   "E: !!str , F: null, G: Null}\nname: !!str NULL\n";
+	static const char *const expected[][2] = {
+		{"A", "null"}, {"B", "null"}, {"C", "~"}, {"D", "nULL"}, {"E", ""}};
+	struct diag diag = {0};
+	struct spec spec;
+
+	assert_int_equal(read_text(&spec, text, &diag), 0);
+	assert_int_equal(spec.env.count, 5);
+	for (size_t i = 0; i < 5; i++) {
+		assert_string_equal(spec.env.items[i].name, expected[i][0]);
+		assert_string_equal(spec.env.items[i].text, expected[i][1]);
+	}
+	assert_string_equal(spec.name.text, "NULL");
+	diag_clear(&diag);
+	spec_clear(&spec);
+}
+
+/* As editors of another system write it; places are as if it was not there. */
+static void byte_order_mark(void **state)
+{
+	struct diag diag = {0};
+	struct spec spec;
+	char *text = NULL;
+	size_t length;
+	FILE *out = open_memstream(&text, &length);
+
+	assert_int_equal(
+		read_text(&spec, "\xef\xbb\xbfname: a\r\nrun: {script: b}\r\n", &diag),
+		0);
+	assert_string_equal(spec.name.text, "a");
+	assert_place(&spec.name, 1, 7, 8);
+	spec_clear(&spec);
+	assert_int_equal(read_text(&spec, "\xef\xbb\xbf", &diag), 0);
+	spec_clear(&spec);
+	assert_int_equal(diag.count, 0);
+	assert_int_equal(read_text(&spec, "\xef\xbb\xbfnam: a\n", &diag), -EINVAL);
+	assert_non_null(out);
+	diag_print(&diag, out, DIAG_SOURCE);
+	assert_int_equal(fclose(out), 0);
+	assert_string_equal(text,
+			    "job.yaml:1:1: error: unknown key nam at the top level; did "
+			    "you mean name? [spec-unknown-key]\n"
+			    "    1 | nam: a\n"
+			    "      | ^~~\n");
+	free(text);
+	diag_clear(&diag);
+	spec_clear(&spec);
+}
+
 static void flags(void **state)
 {
 	static const struct {
@@ -260,6 +313,29 @@ static void faults(void **state)
 		 "[spec-value]\n"
 		 "job.yaml:1:15: error: env: '1x' cannot be the name of a variable "
 		 "[spec-value]\n"},
+		{"env: {SRANK: torch, SRANK_MASTER_ADDR: a}",
+		 "job.yaml:1:7: error: env: 'SRANK' is srank's own; launcher, binding "
+		 "and "
+		 "rendezvous say what it would [spec-value]\n"
+		 "job.yaml:1:21: error: env: 'SRANK_MASTER_ADDR' is srank's own; "
+		 "launcher, "
+		 "binding and rendezvous say what it would [spec-value]\n"},
+		{"env: {UID: 0, RANDOM: 1, _: x}",
+		 "job.yaml:1:7: error: env: 'UID' is bash's own and cannot be exported; "
+		 "choose another name [spec-value]\n"
+		 "job.yaml:1:15: error: env: 'RANDOM' is bash's own and cannot be "
+		 "exported; "
+		 "choose another name [spec-value]\n"
+		 "job.yaml:1:26: error: env: '_' is bash's own and cannot be exported; "
+		 "choose another name [spec-value]\n"},
+		{"setup: \"a\\r\\nb\"\nteardown: [c, \"d\\r\"]\n",
+		 "job.yaml:1:8: error: setup: there is a carriage return in it, and "
+		 "sbatch "
+		 "takes no script with DOS line ends [spec-value]\n"
+		 "  fix: remove it; where the code needs one, write $'\\r'\n"
+		 "job.yaml:2:15: error: teardown: there is a carriage return in it, and "
+		 "sbatch takes no script with DOS line ends [spec-value]\n"
+		 "  fix: remove it; where the code needs one, write $'\\r'\n"},
 		/* Types. */
 		{"- a\n- b\n",
 		 "job.yaml:1:1: error: expected a map of keys, `key: value` on each "
@@ -589,10 +665,24 @@ static void overrides(void **state)
 				   "mmdet: {config: c, work_dir: w}\n"
 				   "env: {A: 1, B: 2}\n";
 	static const char *const assignments[] = {
-		"resources.nodes=4",   "name=b c: #d",   "batch.walltime=10:30",
-		"run.args=[p, 'q r']", "env.B=x=y, #z",  "env.C=null and more",
-		"env.A=null",          "env.E=",         "mmdet=null",
-		"resources.gpus=null", "batch={qos: q}", "launcher=mmengine",
+		"resources.nodes=4",
+		"name=b c: #d",
+		"batch.walltime=10:30",
+		"run.args=[p, 'q r']",
+		"env.B=x=y, #z",
+		"env.C=null and more",
+		"env.A=null",
+		"env.E=",
+		"mmdet=null",
+		"resources.gpus=null",
+		"batch={qos: q}",
+		"launcher=mmengine",
+		"env.D=1",
+		"env.D=NULL",
+		"env.D=2",
+		"env.D=~",
+		"batch.account=a",
+		"batch.account=Null",
 	};
 	struct diag diag = {0};
 	struct spec spec;
@@ -623,9 +713,54 @@ static void overrides(void **state)
 	assert_false(spec.resources.gpus.given);
 	assert_string_equal(spec.batch.qos.text, "q");
 	assert_string_equal(spec.launcher.text, "mmengine");
-	assert_int_equal(spec.overrides.count, 12);
+	assert_false(spec.batch.account.given);
+	assert_int_equal(spec.overrides.count, 18);
 	assert_string_equal(spec.overrides.items[11].text, "launcher=mmengine");
 	assert_true(spec.digest != digest);
+	diag_clear(&diag);
+	spec_clear(&spec);
+}
+
+/* What begins with a bracket is YAML where only that makes sense, and never in code. */
+static void brackets_in_overrides(void **state)
+{
+	static const char *const code[] = {
+		"[ -d x ] || mkdir x",
+		"[[ -n $A ]] && echo {a,b}",
+		"{ a; b; }",
+		"{a",
+		"[a, b]",
+		"[",
+	};
+	struct diag diag = {0};
+	struct spec spec;
+
+	assert_int_equal(read_text(&spec, "name: a", &diag), 0);
+	for (size_t i = 0; i < sizeof(code) / sizeof(code[0]); i++) {
+		static const char *const fields[] = {"setup", "teardown"};
+
+		for (size_t j = 0; j < 2; j++) {
+			const struct spec_value *value = j ? &spec.teardown : &spec.setup;
+			char assignment[64];
+
+			snprintf(assignment, sizeof(assignment), "%s=%s", fields[j],
+				 code[i]);
+			assert_int_equal(spec_override(&spec, assignment, &diag), 0);
+			assert_int_equal(value->count, 1);
+			assert_string_equal(value->items[0].text, code[i]);
+		}
+	}
+	assert_int_equal(spec_override(&spec, "run.command=[prog, a b]", &diag), 0);
+	assert_int_equal(spec.run.command.count, 2);
+	assert_int_equal(spec_override(&spec, "run.args={a} b", &diag), 0);
+	assert_int_equal(spec.run.args.count, 2);
+	assert_string_equal(spec.run.args.items[0].text, "{a}");
+	assert_int_equal(spec_override(&spec, "name=[x]", &diag), 0);
+	assert_string_equal(spec.name.text, "[x]");
+	assert_int_equal(diag.count, 0);
+	assert_int_equal(spec_override(&spec, "env=[a]", &diag), -EINVAL);
+	assert_int_equal(spec_override(&spec, "setup=a\r", &diag), -EINVAL);
+	assert_int_equal(diag.errors, 2);
 	diag_clear(&diag);
 	spec_clear(&spec);
 }
@@ -661,6 +796,9 @@ static void wrong_overrides_change_nothing(void **state)
 		{"env.a-b=1",
 		 "-s:1:5: error: env: 'a-b' cannot be the name of a variable "
 		 "[spec-value]\n"},
+		{"env.SRANK=off",
+		 "-s:1:5: error: env: 'SRANK' is srank's own; launcher, binding and "
+		 "rendezvous say what it would [spec-value]\n"},
 		{"env=1",
 		 "-s:1:5: error: env is a single value; expected a map of names to texts "
 		 "[spec-type]\n"},
@@ -744,6 +882,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_value_keeps_text_and_place),
 		cmocka_unit_test(absent_and_null_are_not_given),
+		cmocka_unit_test(what_is_no_null),
+		cmocka_unit_test(byte_order_mark),
 		cmocka_unit_test(flags),
 		cmocka_unit_test(faults),
 		cmocka_unit_test(bindings),
@@ -755,6 +895,7 @@ int main(void)
 		cmocka_unit_test(merges_have_a_depth),
 		cmocka_unit_test(many_faults_end_the_reading),
 		cmocka_unit_test(overrides),
+		cmocka_unit_test(brackets_in_overrides),
 		cmocka_unit_test(wrong_overrides_change_nothing),
 		cmocka_unit_test(files),
 		cmocka_unit_test(digest_tells_texts_apart),
