@@ -59,3 +59,28 @@ give() {
 	cp -R "$@" "$(home '')"
 	chown -R --reference="$(home '')" "$(home '')"
 }
+
+# job_ends SECONDS SBATCH-ARGUMENT...: submits, waits for the end, and fails unless the job is
+# COMPLETED. Not sbatch --wait, which looks after 2, 10 and then every 32 seconds.
+job_ends() {
+	local seconds=$1 deadline=$((SECONDS + $1)) job state
+	shift
+	job=$(as_researcher sbatch --parsable "$@")
+	while :; do
+		state=$(as_researcher squeue --noheader --states=all --jobs="$job" --format=%T)
+		case $state in
+		COMPLETED) return 0 ;;
+		PENDING | CONFIGURING | RUNNING | COMPLETING) ;;
+		*)
+			echo "job $job: $state"
+			return 1
+			;;
+		esac
+		((SECONDS < deadline)) || {
+			echo "job $job: still $state after $seconds s"
+			as_researcher scancel "$job"
+			return 1
+		}
+		sleep 0.3
+	done
+}

@@ -31,7 +31,7 @@ teardown() {
 trains() {
 	rm -rf "$(home work_dirs)"
 	as_researcher srank gen "examples/$1.yaml" -s "launcher=$2" -o "$1.$2.sh"
-	as_researcher timeout 300 sbatch --parsable --wait --output=log "$1.$2.sh" || {
+	job_ends 300 --output=log "$1.$2.sh" || {
 		cat "$(home log)"
 		return 1
 	}
