@@ -16,5 +16,14 @@ int launch_error_set(struct launch_error *err, int code, const char *format, ...
 	va_start(arguments, format);
 	vsnprintf(err->text, sizeof(err->text), format, arguments);
 	va_end(arguments);
+	launch_make_printable(err->text);
 	return code;
+}
+
+void launch_make_printable(char *text)
+{
+	for (; *text; text++) {
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+	}
 }
