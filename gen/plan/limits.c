@@ -6,6 +6,7 @@
  */
 #include "gen/plan/resolve.h"
 
+#include "spank/launch/gpus.h"
 #include "spank/launch/nearest.h"
 
 #include <errno.h>
@@ -124,14 +125,27 @@ static int check_dialect(struct plan_work *work)
 	return -EINVAL;
 }
 
+/* No node has as many; the plugin would end every task of such a step. */
+static int check_gpus(struct plan_work *work)
+{
+	uint64_t gpus = plan_value(work->plan, PLAN_GPUS_PER_NODE);
+
+	if (gpus <= LAUNCH_GPUS_MAX)
+		return 0;
+	diag_add(work->diag, DIAG_ERROR, "plan-limit", place_of(work, PLAN_GPUS_PER_NODE),
+		 "gpus_per_node %llu is more than the plugin takes: %d GPUs a node",
+		 (unsigned long long)gpus, LAUNCH_GPUS_MAX);
+	return -EINVAL;
+}
+
 int plan_check_limits(struct plan_work *work)
 {
-	int rc = check_dialect(work), numbers = 0, texts = 0;
+	int rc = check_dialect(work), gpus = check_gpus(work), numbers = 0, texts = 0;
 
 	check_known(work);
 	if (work->plan->partition) {
 		numbers = check_numbers(work);
 		texts = check_texts(work);
 	}
-	return rc < 0 || numbers < 0 || texts < 0 ? -EINVAL : 0;
+	return rc < 0 || gpus < 0 || numbers < 0 || texts < 0 ? -EINVAL : 0;
 }

@@ -340,6 +340,22 @@ static int name_settings(struct plan_work *work)
 	return plan->srank ? 0 : -ENOMEM;
 }
 
+/*
+ * --gpus-per-task makes Slurm bind each task to its own GPU, which is cuda:0 there and
+ * not cuda:LOCAL_RANK. Who wants it so says `gpus: none`, and where there is no plugin
+ * nothing else would bind the tasks.
+ */
+static bool needs_unbinding(const struct plan_work *work)
+{
+	const struct spec_value *gpus = &work->spec->binding.gpus;
+
+	return work->plan->dialect == SPEC_DIALECT_GPUS_PER_TASK &&
+	       plan_value(work->plan, PLAN_GPUS) > 0 &&
+	       plan_value(work->plan, PLAN_NTASKS_PER_NODE) > 1 &&
+	       work->site->plugin.number &&
+	       !(gpus->given && strcmp(gpus->text, "none") == 0);
+}
+
 static int make(struct plan_work *work)
 {
 	struct plan *plan = work->plan;
@@ -369,8 +385,10 @@ static int make(struct plan_work *work)
 		rc = plan_list_identities(work, gpus);
 	if (rc == 0)
 		rc = name_settings(work);
-	if (rc == 0)
+	if (rc == 0) {
+		plan->unbind = needs_unbinding(work);
 		warn_when_nothing_given(work);
+	}
 	return rc < 0 ? rc : program;
 }
 

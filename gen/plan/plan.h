@@ -79,6 +79,8 @@ struct plan {
 	enum launch_shape shape;
 	struct plan_number number[PLAN_QUANTITIES];
 	enum spec_dialect dialect;
+	bool unbind; /* srun must give each task all GPUs of the node, which the dialect
+			alone would not, for the plugin to bind it */
 	const char *gpu_type; /* NULL: any */
 	struct plan_run run;
 	const char *srank;    /* the value of SRANK for the step: "torchrun,gpus=mask" */

@@ -17,17 +17,11 @@
 #define MMDET_SCRIPT "tools/train.py"
 
 /*
- * The value of tools/train.py's --launcher under each of ours. `pytorch` reads RANK,
- * LOCAL_RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT (mmengine/dist/utils.py), which all
- * of these set. The others set no LOCAL_RANK for a program that is not theirs, or run no
- * PyTorch.
+ * The value of tools/train.py's --launcher: it reads RANK, LOCAL_RANK, WORLD_SIZE,
+ * MASTER_ADDR and MASTER_PORT (mmengine/dist/utils.py), which the plugin gives to every
+ * rank in the worker shape, and torchrun and accelerate to theirs in the node shape.
  */
-static const struct {
-	const char *launcher, *value;
-} mmdet_launchers[] = {
-	{"torch", "pytorch"},      {"torchrun", "pytorch"},  {"mmengine", "pytorch"},
-	{"accelerate", "pytorch"}, {"deepspeed", "pytorch"},
-};
+#define MMDET_LAUNCHER "pytorch"
 
 static int add_arg(struct plan_work *work, const char *text)
 {
@@ -95,16 +89,6 @@ static int take_command(struct plan_work *work)
 	return add_words(work, command, first);
 }
 
-static const char *mmdet_launcher(const struct plan *plan)
-{
-	for (size_t i = 0; i < sizeof(mmdet_launchers) / sizeof(mmdet_launchers[0]);
-	     i++) {
-		if (strcmp(mmdet_launchers[i].launcher, plan->launcher->name) == 0)
-			return mmdet_launchers[i].value;
-	}
-	return NULL;
-}
-
 static bool is_option(const char *word, const char *option)
 {
 	size_t length = strlen(option);
@@ -147,7 +131,6 @@ static int take_mmdet(struct plan_work *work)
 	const struct spec *spec = work->spec;
 	const struct spec_value *other =
 		spec->run.command.given ? &spec->run.command : &spec->run.module;
-	const char *launcher = mmdet_launcher(work->plan);
 	struct plan_run *run = &work->plan->run;
 	int rc = check_mmdet_args(work);
 
@@ -163,9 +146,11 @@ static int take_mmdet(struct plan_work *work)
 			 "one, or write all arguments here and remove mmdet");
 		rc = -EINVAL;
 	}
-	if (!launcher) {
+	if (work->plan->launcher->bare) {
 		diag_add(work->diag, DIAG_ERROR, "plan-run", &spec->launcher.place,
-			 "MMDetection does not run under launcher %s",
+			 "launcher %s leaves the ranks to PMIx, and MMDetection reads "
+			 "RANK, "
+			 "LOCAL_RANK and MASTER_ADDR",
 			 work->plan->launcher->name);
 		diag_fix(work->diag, "launcher: torchrun or launcher: mmengine");
 		rc = -EINVAL;
@@ -183,7 +168,7 @@ static int take_mmdet(struct plan_work *work)
 	if (rc == 0)
 		rc = add_arg(work, "--launcher");
 	if (rc == 0)
-		rc = add_arg(work, launcher);
+		rc = add_arg(work, MMDET_LAUNCHER);
 	return rc;
 }
 

@@ -382,6 +382,7 @@ static struct script_value *make_context(const struct spec *spec, const struct p
 	script_value_flag(root, "one_gpu",
 			  plan_value(plan, PLAN_GPUS_PER_NODE) == 1 &&
 				  plan_value(plan, PLAN_WORLD_SIZE) > 1);
+	script_value_flag(root, "unbind", plan->unbind);
 	/* A launcher without variables of ours takes its ranks from PMIx. */
 	script_value_flag(root, "pmix", plan->launcher->bare);
 	add_word(root, "srank", plan->srank);

@@ -224,6 +224,14 @@ static void faults(void **state)
 		 "launcher "
 		 "torchrun, and its 8 workers would share these CPUs [plan-cpus]\n"
 		 "  fix: cpus_per_gpu: 6 means the same for every launcher\n"},
+		/* The plugin's tables end at 64 GPUs; the number given is the one to
+		   blame. */
+		{"torch", "nodes: 2, gpus_per_node: 65",
+		 "job.yaml:3:38: error: gpus_per_node 65 is more than the plugin takes: "
+		 "64 GPUs a node [plan-limit]\n"},
+		{"torchrun", "gpus: 65, nodes: 1",
+		 "job.yaml:3:30: error: gpus_per_node 65 is more than the plugin takes: "
+		 "64 GPUs a node [plan-limit]\n"},
 		{"torch", "nodes: 2000000, gpus_per_node: 2000000",
 		 "job.yaml:3:44: error: gpus = nodes 2000000 x gpus_per_node 2000000 is "
 		 "more than "
@@ -454,6 +462,48 @@ static void gpus_per_task_cannot_share_a_gpu(void **state)
 	clear(&job);
 }
 
+/* Where Slurm would bind each task to its own GPU, and the plugin is to do it. */
+static void unbinding(void **state)
+{
+	static const struct {
+		const char *launcher, *resources, *binding, *site;
+		bool unbind;
+	} rows[] = {
+		{"torch", "nodes: 2, gpus_per_node: 4", NULL, "gpus_per_task", true},
+		{"torch", "nodes: 2, gpus_per_node: 4", "mask", "gpus_per_task", true},
+		{"mpi", "nodes: 1, gpus_per_node: 2", NULL, "gpus_per_task", true},
+		/* As Slurm does it, on demand. */
+		{"torch", "nodes: 2, gpus_per_node: 4", "none", "gpus_per_task", false},
+		/* The one task of a node has all its GPUs. */
+		{"torchrun", "nodes: 2, gpus_per_node: 4", NULL, "gpus_per_task", false},
+		{"torch", "nodes: 2, gpus_per_node: 1", NULL, "gpus_per_task", false},
+		{"torch", "nodes: 2, ntasks_per_node: 4", NULL, "gpus_per_task", false},
+		{"torch", "nodes: 2, gpus_per_node: 4", NULL, "gpus_per_node", false},
+		{"torch", "nodes: 2, gpus_per_node: 4", NULL, "gres", false},
+		/* Nothing else would bind them. */
+		{"mpi", "nodes: 1, gpus_per_node: 2", NULL, "gpus_per_task\nplugin: no",
+		 false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job job;
+		char profile[64];
+
+		print_message("# row %zu\n", i);
+		snprintf(profile, sizeof(profile), "gpu_dialect: %s\n", rows[i].site);
+		make_at(&job, rows[i].launcher, rows[i].resources, "", profile);
+		assert_int_equal(job.rc, 0);
+		plan_clear(&job.plan);
+		if (rows[i].binding)
+			job.spec.binding.gpus = (struct spec_value){
+				.given = true, .text = rows[i].binding};
+		assert_int_equal(plan_make(&job.plan, &job.spec, &job.site, &job.diag),
+				 0);
+		assert_int_equal(job.plan.unbind, rows[i].unbind);
+		clear(&job);
+	}
+}
+
 static void settings_for_the_step(void **state)
 {
 	static const struct {
@@ -562,6 +612,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(limits_of_the_partition),
 		cmocka_unit_test(partition_spreads_a_total),
 		cmocka_unit_test(gpus_per_task_cannot_share_a_gpu),
+		cmocka_unit_test(unbinding),
 		cmocka_unit_test(settings_for_the_step),
 		cmocka_unit_test(examples),
 	};

@@ -156,9 +156,9 @@ static void faults(void **state)
 		 "run.script for "
 		 "another one, or write all arguments here and remove mmdet "
 		 "[plan-run]\n"},
-		{"mmdet: {config: c}\nlauncher: jax\n",
-		 "job.yaml:2:11: error: MMDetection does not run under launcher jax "
-		 "[plan-run]\n"
+		{"mmdet: {config: c}\nlauncher: mpi\n",
+		 "job.yaml:2:11: error: launcher mpi leaves the ranks to PMIx, and "
+		 "MMDetection reads RANK, LOCAL_RANK and MASTER_ADDR [plan-run]\n"
 		 "  fix: launcher: torchrun or launcher: mmengine\n"},
 		{"mmdet: {config: c, work_dir: w}\nrun: {args: [--launcher, slurm, "
 		 "--work-dir=v]}\n",
@@ -188,6 +188,26 @@ static void faults(void **state)
 	}
 }
 
+/* Whatever gives a rank its common set will do, and nothing else. */
+static void mmdet_under_every_launcher(void **state)
+{
+	for (size_t i = 0; i < launch_launchers_count; i++) {
+		struct job job;
+		char text[64];
+
+		snprintf(text, sizeof(text), "mmdet: {config: c}\nlauncher: %s\n",
+			 launch_launchers[i].name);
+		make(&job, text);
+		if (strcmp(launch_launchers[i].name, "mpi") == 0) {
+			assert_int_equal(job.rc, -EINVAL);
+		} else {
+			assert_int_equal(job.rc, 0);
+			assert_string_equal(job.plan.run.args[2], "pytorch");
+		}
+		clear(&job);
+	}
+}
+
 static void python_beside_a_command_is_said(void **state)
 {
 	struct job job;
@@ -206,6 +226,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(programs),
 		cmocka_unit_test(faults),
+		cmocka_unit_test(mmdet_under_every_launcher),
 		cmocka_unit_test(python_beside_a_command_is_said),
 	};
 

@@ -233,6 +233,25 @@ static void headers(void **state)
 	}
 }
 
+/* --gpus-per-task alone would leave each task with one GPU, which is cuda:0 there. */
+static void the_step_undoes_gpus_per_task(void **state)
+{
+	struct made made;
+
+	make(&made, "launcher: torch\n" TWO_BY_FOUR "srun: {args: -l}\n" ENDS,
+	     "gpu_dialect: gpus_per_task\n");
+	assert_int_equal(made.rc, 0);
+	assert_string_equal(step(&made),
+			    "srun --kill-on-bad-exit=1 --export=ALL --cpus-per-task=3 "
+			    "--gpu-bind=none \\\n\t-l \\\n"
+			    "\tpython train.py \\\n\t--lr 0.1 x\n");
+	clear(&made);
+	make(&made, "launcher: torch\n" TWO_BY_FOUR "binding: {gpus: none}\n" ENDS,
+	     "gpu_dialect: gpus_per_task\n");
+	assert_null(strstr(made.script, "gpu-bind"));
+	clear(&made);
+}
+
 static void environment_and_lines(void **state)
 {
 	struct made made;
@@ -484,6 +503,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(commands),
 		cmocka_unit_test(headers),
+		cmocka_unit_test(the_step_undoes_gpus_per_task),
 		cmocka_unit_test(environment_and_lines),
 		cmocka_unit_test(comments),
 		cmocka_unit_test(folders),
