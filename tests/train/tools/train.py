@@ -164,8 +164,8 @@ def train(config, args):
     # Each rank learns from data of its own. Only when the gradients were summed over all ranks
     # do the models agree, and only then is the loss on the common exam the same everywhere.
     own = torch.Generator().manual_seed(1000 + rank)
+    data = torch.randn(batch, 16, generator=own)
     for step in range(config['train_cfg']['steps']):
-        data = torch.randn(batch, 16, generator=own)
         loss = torch.nn.functional.mse_loss(model(data), data @ truth)
         optimizer.zero_grad()
         loss.backward()
