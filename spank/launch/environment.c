@@ -750,17 +750,6 @@ static int set_rendezvous(struct context *context)
 	return set_marked(context, "MASTER_PORT", port, facts->user_port);
 }
 
-static bool takes(const struct launch_launcher *launcher, enum launch_value value)
-{
-	const struct launch_variable *variable = launcher ? launcher->variables : NULL;
-
-	for (; variable && variable->name; variable++) {
-		if (variable->value == value)
-			return true;
-	}
-	return false;
-}
-
 /*
  * A node-shape launcher has one worker for each GPU that it sees, or as many as the user
  * says (a number, or "cpu"; the others that torchrun takes mean GPUs). Any other task is
@@ -775,7 +764,8 @@ static uint32_t count_workers(const struct context *context)
 
 	if (context->shape != LAUNCH_NODE)
 		return 1;
-	if (facts->user_nproc && takes(context->settings->launcher, LAUNCH_VALUE_NPROC)) {
+	if (facts->user_nproc &&
+	    launch_launcher_takes(context->settings->launcher, LAUNCH_VALUE_NPROC)) {
 		number = strtoul(facts->user_nproc, &end, 10);
 		if (!*end && number <= UINT32_MAX)
 			workers = number;
@@ -805,7 +795,8 @@ static int check_shape(const struct context *context)
 	const struct launch_launcher *launcher = settings->launcher;
 	struct launch_counts counts;
 
-	if (settings->elastic_max && !takes(launcher, LAUNCH_VALUE_ELASTIC))
+	if (settings->elastic_max &&
+	    !launch_launcher_takes(launcher, LAUNCH_VALUE_ELASTIC))
 		return launch_error_set(
 			context->err, -EINVAL,
 			"elastic=%u:%u is for launcher torchrun, and the launcher "

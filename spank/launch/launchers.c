@@ -145,6 +145,18 @@ const struct launch_launcher *launch_launcher_find(const char *name)
 	return NULL;
 }
 
+bool launch_launcher_takes(const struct launch_launcher *launcher,
+			   enum launch_value value)
+{
+	const struct launch_variable *variable = launcher ? launcher->variables : NULL;
+
+	for (; variable && variable->name; variable++) {
+		if (variable->value == value)
+			return true;
+	}
+	return false;
+}
+
 const char *launch_shape_name(enum launch_shape shape)
 {
 	return shape == LAUNCH_NODE ? "node" : "worker";

@@ -69,6 +69,10 @@ extern const size_t launch_launchers_count;
 /* By name; NULL when there is none. `auto` is not in the table. */
 const struct launch_launcher *launch_launcher_find(const char *name);
 
+/* Whether LAUNCHER (NULL: auto) sets a variable of this VALUE. */
+bool launch_launcher_takes(const struct launch_launcher *launcher,
+			   enum launch_value value);
+
 /*
  * Prints what every task gets, then each launcher with its shape and variables and what
  * their values are made from, as the Markdown page docs/launchers.md.

@@ -104,7 +104,7 @@ static void show_local(const struct launch_settings *settings, char *text, size_
 
 static void show_port(const struct launch_settings *settings, char *text, size_t size)
 {
-	snprintf(text, size, settings->port ? "port=%u" : "no port=", settings->port);
+	snprintf(text, size, settings->port ? "port=%u" : "port=auto", settings->port);
 }
 
 static void show_ports(const struct launch_settings *settings, char *text, size_t size)
@@ -139,13 +139,13 @@ static void show_omp(const struct launch_settings *settings, char *text, size_t 
 
 static void show_elastic(const struct launch_settings *settings, char *text, size_t size)
 {
-	snprintf(text, size, settings->elastic_max ? "elastic=%u:%u" : "no elastic=",
+	snprintf(text, size, settings->elastic_max ? "elastic=%u:%u" : "elastic=off",
 		 settings->elastic_min, settings->elastic_max);
 }
 
 static void show_verbose(const struct launch_settings *settings, char *text, size_t size)
 {
-	snprintf(text, size, "%sverbose", settings->verbose ? "" : "no ");
+	snprintf(text, size, "verbose=%s", settings->verbose ? "on" : "off");
 }
 
 static void show_default(const struct launch_settings *settings, char *text, size_t size)
@@ -178,7 +178,12 @@ static int set_help(const struct launch_key *key, struct launch_settings *settin
 static int set_verbose(const struct launch_key *key, struct launch_settings *settings,
 		       const char *value, struct launch_error *err)
 {
-	settings->verbose = true;
+	static const char *const values[] = {"off", "on"};
+	int i = choose(key, value, values, COUNT(values), err);
+
+	if (i < 0)
+		return i;
+	settings->verbose = i == 1;
 	return 0;
 }
 
@@ -266,10 +271,11 @@ static int set_port(const struct launch_key *key, struct launch_settings *settin
 		    const char *value, struct launch_error *err)
 {
 	const char *p = value;
-	uint32_t port;
+	uint32_t port = 0;
 
-	if (!read_number(&p, '\0', 1, UINT16_MAX, &port))
-		return wrong(err, key->name, value, "N, a number from 1 to 65535");
+	if (strcmp(value, "auto") != 0 && !read_number(&p, '\0', 1, UINT16_MAX, &port))
+		return wrong(err, key->name, value,
+			     "N, a number from 1 to 65535, or port=auto");
 	settings->port = port;
 	return 0;
 }
@@ -350,13 +356,14 @@ static int set_elastic(const struct launch_key *key, struct launch_settings *set
 		       const char *value, struct launch_error *err)
 {
 	const char *p = value;
-	uint32_t least, most;
+	uint32_t least = 0, most = 0;
 
-	if (!read_number(&p, ':', 1, UINT32_MAX, &least) ||
-	    !read_number(&p, '\0', least, UINT32_MAX, &most))
-		return wrong(
-			err, key->name, value,
-			"MIN:MAX, two numbers of nodes from 1, the smaller one first");
+	if (strcmp(value, "off") != 0 &&
+	    (!read_number(&p, ':', 1, UINT32_MAX, &least) ||
+	     !read_number(&p, '\0', least, UINT32_MAX, &most)))
+		return wrong(err, key->name, value,
+			     "MIN:MAX, two numbers of nodes from 1, the smaller one "
+			     "first, or elastic=off");
 	settings->elastic_min = least;
 	settings->elastic_max = most;
 	return 0;
@@ -388,7 +395,8 @@ const struct launch_key launch_keys[] = {
 	 "which GPUs a task sees (default order)", show_gpus},
 	{"local", "rank|0", LAUNCH_KEY_ANY, set_local,
 	 "LOCAL_RANK with gpus=mask: 0 for a task that sees one GPU", show_local},
-	{"port", "N", LAUNCH_KEY_ANY, set_port, "MASTER_PORT", show_port},
+	{"port", "N|auto", LAUNCH_KEY_ANY, set_port,
+	 "MASTER_PORT (default auto: Slurm's, or one from ports=)", show_port},
 	{"ports", "LO-HI", LAUNCH_KEY_ANY, set_ports,
 	 "range of MASTER_PORT (default 20000-29999)", show_ports},
 	{"addr", "name|ip|nodeaddr", LAUNCH_KEY_ANY, set_addr,
@@ -401,10 +409,11 @@ const struct launch_key launch_keys[] = {
 	 "when MASTER_PORT is taken on rank 0's node (default fail)", show_busy},
 	{"omp", "set|keep", LAUNCH_KEY_ANY, set_omp,
 	 "OMP_NUM_THREADS: CPUs of the task, or left alone (default set)", show_omp},
-	{"elastic", "MIN:MAX", LAUNCH_KEY_ANY, set_elastic,
-	 "torchrun: nodes that may leave and join", show_elastic},
-	{"verbose", NULL, LAUNCH_KEY_ANY, set_verbose,
-	 "print one table of nodes, ranks and rendezvous", show_verbose},
+	{"elastic", "MIN:MAX|off", LAUNCH_KEY_ANY, set_elastic,
+	 "torchrun: nodes that may leave and join (default off)", show_elastic},
+	{"verbose", "on|off", LAUNCH_KEY_ANY, set_verbose,
+	 "print one table of nodes, ranks and rendezvous; verbose alone: on",
+	 show_verbose, "on"},
 	{"on", NULL, LAUNCH_KEY_JOB, set_on, "switch on (any other entry does too)"},
 	{"off", NULL, LAUNCH_KEY_JOB, set_off, "switch off"},
 	{"help", NULL, LAUNCH_KEY_JOB, set_help, "print this text"},
@@ -437,7 +446,12 @@ static const struct launch_key *find_key(const char *name)
 	return NULL;
 }
 
-/* The known name nearest to NAME: the keys that take a value, or the bare words. */
+static bool is_bare(const struct launch_key *key)
+{
+	return !key->values || key->bare;
+}
+
+/* The known name nearest to NAME: the keys that take a value, or those that need none. */
 static const char *near_name(const char *name, bool with_value, bool site)
 {
 	const char *names[64];
@@ -446,7 +460,8 @@ static const char *near_name(const char *name, bool with_value, bool site)
 	for (const struct launch_key *key = launch_keys; key->name; key++) {
 		bool here = key->where & (site ? LAUNCH_KEY_SITE : LAUNCH_KEY_JOB);
 
-		if (here && !key->values == !with_value && count < COUNT(names))
+		if (here && (with_value ? key->values != NULL : is_bare(key)) &&
+		    count < COUNT(names))
 			names[count++] = key->name;
 	}
 	for (size_t i = 0; i < launch_launchers_count && !with_value; i++) {
@@ -487,6 +502,12 @@ static int read_entry(struct entry *entry, char *text, bool site,
 	const struct launch_key *key;
 	char *value = strchr(text, '=');
 
+	if (value == text)
+		return launch_error_set(err, -EINVAL,
+					"%.80s: no key stands before the \"=\"; write "
+					"KEY=VALUE, such as port=29500 (--srank=help "
+					"lists the keys)",
+					text);
 	if (value) {
 		*value++ = '\0';
 	} else if (launch_launcher_find(text) || strcmp(text, "auto") == 0) {
@@ -509,7 +530,7 @@ static int read_entry(struct entry *entry, char *text, bool site,
 	if (value && !key->values)
 		return launch_error_set(err, -EINVAL, "%s=%.80s: %s takes no value", text,
 					value, text);
-	if (!value && key->values)
+	if (!value && !is_bare(key))
 		return launch_error_set(err, -EINVAL, "%s needs a value: %s=%s", text,
 					text, key->values);
 	*entry = (struct entry){key, value};
@@ -573,7 +594,8 @@ static int forbid_word(struct launch_settings *settings, char *word,
 }
 
 /* Calls ADD for each word of VALUE, which colons separate. */
-static int each_word(struct launch_settings *settings, const char *value,
+static int each_word(const struct launch_key *key, struct launch_settings *settings,
+		     const char *value,
 		     int (*add)(struct launch_settings *settings, char *word,
 				struct launch_error *err),
 		     struct launch_error *err)
@@ -584,7 +606,8 @@ static int each_word(struct launch_settings *settings, const char *value,
 	/* VALUE was part of an entry. */
 	snprintf(words, sizeof(words), "%s", value);
 	while ((word = strsep(&rest, ":"))) {
-		int r = add(settings, word, err);
+		int r = *word ? add(settings, word, err)
+			      : wrong(err, key->name, value, key->values);
 
 		if (r)
 			return r;
@@ -595,20 +618,28 @@ static int each_word(struct launch_settings *settings, const char *value,
 static int set_lock(const struct launch_key *key, struct launch_settings *settings,
 		    const char *value, struct launch_error *err)
 {
-	return each_word(settings, value, lock_key, err);
+	return each_word(key, settings, value, lock_key, err);
 }
 
 static int set_forbid(const struct launch_key *key, struct launch_settings *settings,
 		      const char *value, struct launch_error *err)
 {
-	return each_word(settings, value, forbid_word, err);
+	return each_word(key, settings, value, forbid_word, err);
+}
+
+/* The value of an entry, said or meant; NULL: the key takes none. */
+static const char *meaning(const struct entry *entry)
+{
+	return entry->value ? entry->value : entry->key->bare;
 }
 
 static int check_forbidden(const struct launch_settings *settings,
 			   const struct entry *entry, struct launch_error *err)
 {
 	const char *name = entry->key->name;
-	const char *value = entry->value ? entry->value : "";
+	const char *said = entry->value ? entry->value : "";
+	const char *equals = entry->value ? "=" : "";
+	const char *value = meaning(entry);
 	char word[ENTRY_MAX + 4];
 
 	snprintf(word, sizeof(word), ":%s:", name);
@@ -616,15 +647,22 @@ static int check_forbidden(const struct launch_settings *settings,
 		return launch_error_set(err, -EINVAL,
 					"%s%s%.80s: this site does not allow %s%s; leave "
 					"it out",
-					name, entry->value ? "=" : "", value, name,
-					entry->value ? "=" : "");
+					name, equals, said, name, equals);
+	if (!value)
+		return 0;
 	snprintf(word, sizeof(word), ":%s=%.*s:", name, (int)strcspn(value, ":"), value);
-	if (!entry->value || !strstr(settings->forbidden, word))
+	if (!strstr(settings->forbidden, word))
 		return 0;
 	word[strlen(word) - 1] = '\0';
 	return launch_error_set(err, -EINVAL,
-				"%s=%.80s: this site does not allow %s; leave it out",
-				name, value, word + 1);
+				"%s%s%.80s: this site does not allow %s; leave it out",
+				name, equals, said, word + 1);
+}
+
+static bool is_locked(const struct launch_settings *settings,
+		      const struct launch_key *key)
+{
+	return settings->locked & UINT32_C(1) << (key - launch_keys);
 }
 
 /* The values before and after an entry or a list, which WHAT names. */
@@ -634,7 +672,7 @@ static int check_lock(const struct launch_key *key, const struct launch_settings
 {
 	char had[ENTRY_MAX], has[ENTRY_MAX];
 
-	if (!(before->locked & UINT32_C(1) << (key - launch_keys)))
+	if (!is_locked(before, key))
 		return 0;
 	key->show(before, had, sizeof(had));
 	key->show(after, has, sizeof(has));
@@ -665,8 +703,13 @@ static int check_locks(const struct launch_settings *before,
 	return 0;
 }
 
+/* What of an entry concerns the list as a whole. */
+struct seen {
+	bool launcher, elastic; /* the list names one */
+};
+
 static int apply(struct launch_settings *settings, char *text, bool site,
-		 struct launch_error *err)
+		 struct seen *seen, struct launch_error *err)
 {
 	struct launch_settings before = *settings;
 	struct entry entry;
@@ -676,9 +719,11 @@ static int apply(struct launch_settings *settings, char *text, bool site,
 	if (r == 0 && !site)
 		r = check_forbidden(settings, &entry, err);
 	if (r == 0)
-		r = entry.key->set(entry.key, settings, entry.value, err);
+		r = entry.key->set(entry.key, settings, meaning(&entry), err);
 	if (r || site)
 		return r;
+	seen->launcher |= entry.key->set == set_launcher;
+	seen->elastic |= entry.key->set == set_elastic;
 	return check_locks(&before, settings, &entry, err);
 }
 
@@ -722,10 +767,23 @@ static int next_entry(const char **at, char entry[ENTRY_MAX], struct launch_erro
 	return 1;
 }
 
+/*
+ * elastic= of an earlier list goes with the launcher that it was for, since the one that
+ * is named now would refuse it.
+ */
+static void drop_elastic(struct launch_settings *settings)
+{
+	if (launch_launcher_takes(settings->launcher, LAUNCH_VALUE_ELASTIC) ||
+	    is_locked(settings, find_key("elastic")))
+		return;
+	settings->elastic_min = settings->elastic_max = 0;
+}
+
 static int parse(struct launch_settings *settings, const char *list, bool site,
 		 struct launch_error *err)
 {
 	struct launch_settings new = *settings;
+	struct seen seen = {0};
 	char entry[ENTRY_MAX];
 	int r;
 
@@ -736,10 +794,12 @@ static int parse(struct launch_settings *settings, const char *list, bool site,
 	if (!site)
 		new.on = new.asked = true;
 	while ((r = next_entry(&list, entry, err)) > 0) {
-		r = apply(&new, entry, site, err);
+		r = apply(&new, entry, site, &seen, err);
 		if (r)
 			return r;
 	}
+	if (seen.launcher && !seen.elastic)
+		drop_elastic(&new);
 	if (r == 0 && !site && !new.help)
 		r = check_lock(find_key("default"), settings, &new,
 			       new.on ? "switching srank on" : "switching srank off",

@@ -65,7 +65,7 @@ enum launch_key_place {
 /* One key, for the parser, for help texts and for the manual. */
 struct launch_key {
 	const char *name;   /* "gpus" */
-	const char *values; /* "order|mask|first|map:LIST|none"; NULL: a bare word */
+	const char *values; /* "order|mask|first|map:LIST|none"; NULL: takes none */
 	enum launch_key_place where;
 	/* Reads VALUE (NULL for a bare word) into SETTINGS; -EINVAL with ERR. */
 	int (*set)(const struct launch_key *key, struct launch_settings *settings,
@@ -73,6 +73,7 @@ struct launch_key {
 	const char *help; /* one line */
 	/* Writes the value in SETTINGS as it would be set; NULL: it cannot be locked. */
 	void (*show)(const struct launch_settings *settings, char *text, size_t size);
+	const char *bare; /* what the name alone stands for; NULL: it needs a value */
 };
 
 /* The keys, ended by a NULL name. Launcher names are keys too and stand in launchers.h. */
@@ -84,7 +85,9 @@ void launch_settings_init(struct launch_settings *settings);
 /*
  * Applies LIST ("torchrun,gpus=none,verbose") on top of SETTINGS; a later entry wins. NULL,
  * "" and Slurm's literal "(null)" for an option without argument mean an empty list.
- * A list in which no later `off` or `help` stands switches on. -EINVAL with ERR naming the
+ * A list in which no later `off` or `help` stands switches on. Every key has a value that
+ * undoes what an earlier list has set, and naming a launcher that has no use for it drops
+ * an earlier list's elastic=. -EINVAL with ERR naming the
  * entry, what is wrong and the nearest known key, launcher or value, or that the site has
  * locked or forbidden it; SETTINGS is then unchanged. The caller says where the list came
  * from.

@@ -95,6 +95,7 @@ static void test_lists(void **state)
 		{"ports=1-65535", "on ports=1-65535"},
 		{"ports=30000-30000", "on ports=30000-30000"},
 		{"port=1,ports=30000-30009", "on ports=30000-30009"},
+		{"port=1,port=auto", "on"},
 		{"addr=ip", "on addr=ip"},
 		{"addr=nodeaddr", "on addr=nodeaddr"},
 		{"addr=ip,addr=name", "on"},
@@ -108,6 +109,11 @@ static void test_lists(void **state)
 		{"omp=keep,omp=set", "on"},
 		{"elastic=1:4", "on elastic=1:4"},
 		{"elastic=2:2", "on elastic=2:2"},
+		{"elastic=2:2,elastic=off", "on"},
+		/* Of one list, in any order, for launch_environment() to judge. */
+		{"elastic=1:2,torch", "on launcher=torch elastic=1:2"},
+		{"verbose=on", "on verbose"},
+		{"verbose,verbose=off", "on"},
 		{" torchrun , gpus=none ,, verbose ",
 		 "on verbose launcher=torchrun gpus=none"},
 	};
@@ -138,6 +144,10 @@ static void test_mistakes(void **state)
 		{"prot=1", "prot: no such key; did you mean port?"},
 		{"verbos=1", "verbos: no such key; did you mean verbose?"},
 		{"prts", "prts: no such key or launcher; did you mean ports=?"},
+		/* --srank==5 */
+		{"=5", "=5: no key stands before the \"=\"; write KEY=VALUE, such as "
+		       "port=29500 (--srank=help lists the keys)"},
+		{"torch,=", "=: no key stands before the \"=\"; write KEY=VALUE"},
 		{"quantum", "quantum: no such key or launcher; --srank=help lists them"},
 		{"quantum=1", "quantum: no such key; --srank=help lists them"},
 		{"gpus=ordr", "gpus=ordr: no such value; did you mean gpus=order? "
@@ -148,14 +158,16 @@ static void test_mistakes(void **state)
 		{"gpus=map:", "gpus=map:: expected device indices"},
 		{"gpus=map:0;1", "gpus=map:0;1: expected device indices"},
 		{"gpus", "gpus needs a value: gpus=order|mask|first|map:LIST|none"},
-		{"port", "port needs a value: port=N"},
+		{"port", "port needs a value: port=N|auto"},
 		{"launcher=torchun",
 		 "launcher=torchun: no such launcher; did you mean launcher=torchrun?"},
 		{"launcher=", "launcher=: no such launcher; --srank=help lists them"},
 		{"launcher=quantum",
 		 "launcher=quantum: no such launcher; --srank=help lists them"},
 		{"local=1", "local=1: expected local=rank|0"},
-		{"port=0", "port=0: expected port=N, a number from 1 to 65535"},
+		{"port=0", "port=0: expected port=N, a number from 1 to 65535, or "
+			   "port=auto"},
+		{"port=", "port=: expected port=N"},
 		{"port=65536", "port=65536: expected port=N"},
 		{"port=99999999999999999999",
 		 "port=99999999999999999999: expected port=N"},
@@ -182,10 +194,14 @@ static void test_mistakes(void **state)
 		{"elastic=4", "elastic=4: expected elastic=MIN:MAX"},
 		{"elastic=0:4", "elastic=0:4: expected elastic=MIN:MAX"},
 		{"elastic=4:2", "elastic=4:2: expected elastic=MIN:MAX"},
-		{"verbose=1", "verbose=1: verbose takes no value"},
+		{"elastic=", "elastic=: expected elastic=MIN:MAX, two numbers of nodes "
+			     "from 1, the smaller one first, or elastic=off"},
+		{"elastic", "elastic needs a value: elastic=MIN:MAX|off"},
+		{"verbose=1", "verbose=1: expected verbose=on|off"},
+		{"verbose=of", "verbose=of: no such value; did you mean verbose=off?"},
+		{"on=1", "on=1: on takes no value"},
 		{"auto=1", "auto=1: auto takes no value"},
 		{"default=on", "default= is for plugstack.conf; write on or off"},
-		{"=", ": no such key; --srank=help lists them"},
 		{"torch,port=7,gpsu=none", "gpsu: no such key"},
 	};
 
@@ -289,6 +305,60 @@ static void test_layers(void **state)
 	assert_false(settings.on);
 }
 
+/* Whatever an earlier list has set, a later one can undo. */
+static void test_undone(void **state)
+{
+	static const struct {
+		const char *site, *outer, *list, *settings;
+	} rows[] = {
+		/* elastic= is torchrun's, and goes with it. */
+		{"", "torchrun,elastic=1:2", "torch", "on launcher=torch"},
+		{"", "torchrun,elastic=1:2", "launcher=jax", "on launcher=jax"},
+		{"", "torchrun,elastic=1:2", "auto", "on"},
+		{"torchrun,elastic=1:2", "", "torch", "on launcher=torch"},
+		{"", "torchrun,elastic=1:2", "torchrun,verbose",
+		 "on verbose launcher=torchrun elastic=1:2"},
+		{"elastic=1:2", "", "torchrun", "on launcher=torchrun elastic=1:2"},
+		{"", "torchrun,elastic=1:2", "verbose",
+		 "on verbose launcher=torchrun elastic=1:2"},
+		/* Said anew, it is meant. */
+		{"", "torchrun,elastic=1:2", "torch,elastic=1:2",
+		 "on launcher=torch elastic=1:2"},
+		/* Fixed by the site, it stays, and the step says what is wrong. */
+		{"torchrun,elastic=1:2,lock=elastic", "", "torch",
+		 "on launcher=torch elastic=1:2"},
+		/* Every key has a value that is as good as its absence. */
+		{"", "torchrun,elastic=1:2", "elastic=off", "on launcher=torchrun"},
+		{"", "torch", "launcher=auto", "on"},
+		{"", "gpus=map:1,0", "gpus=order", "on"},
+		{"", "local=0", "local=rank", "on"},
+		{"", "port=7", "port=auto", "on"},
+		{"", "ports=1-9", "ports=20000-29999", "on"},
+		{"", "addr=ip", "addr=name", "on"},
+		{"", "suffix=i", "suffix=", "on"},
+		{"", "domain=x.y", "domain=", "on"},
+		{"", "busy=warn", "busy=fail", "on"},
+		{"", "omp=keep", "omp=set", "on"},
+		{"", "verbose", "verbose=off", "on"},
+		{"verbose,port=7", "", "verbose=off,port=auto", "on"},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_settings settings;
+		struct launch_error err = {0};
+		char text[512];
+
+		launch_settings_init(&settings);
+		if (launch_settings_site(&settings, rows[i].site, &err) ||
+		    launch_settings_parse(&settings, rows[i].outer, &err) ||
+		    launch_settings_parse(&settings, rows[i].list, &err))
+			fail_msg("row %zu: %s", i, err.text);
+		describe(&settings, text, sizeof(text));
+		if (strcmp(text, rows[i].settings) != 0)
+			fail_msg("row %zu: %s", i, text);
+	}
+}
+
 /* What a site keeps to itself: ARGUMENTS of plugstack.conf, then the list of a job. */
 static void test_locks(void **state)
 {
@@ -310,7 +380,7 @@ static void test_locks(void **state)
 		{{"lock=port"},
 		 "port=1",
 		 NULL,
-		 "port=1: port is fixed by this site (no port=); leave it out"},
+		 "port=1: port is fixed by this site (port=auto); leave it out"},
 		/* Saying the same is no fault. */
 		{{"port=29500", "lock=port"}, "port=29500", "on port=29500", NULL},
 		{{"lock=gpus"}, "gpus=order,torch", "on launcher=torch", NULL},
@@ -365,7 +435,7 @@ static void test_locks(void **state)
 		{{"lock=busy", "lock=omp,lock=elastic"},
 		 "elastic=1:2",
 		 NULL,
-		 "elastic=1:2: elastic is fixed by this site (no elastic=)"},
+		 "elastic=1:2: elastic is fixed by this site (elastic=off)"},
 		{{"elastic=1:2", "lock=elastic"},
 		 "elastic=1:3",
 		 NULL,
@@ -373,7 +443,7 @@ static void test_locks(void **state)
 		{{"lock=verbose"},
 		 "verbose",
 		 NULL,
-		 "verbose: verbose is fixed by this site (no verbose)"},
+		 "verbose: verbose is fixed by this site (verbose=off)"},
 		{{"verbose", "lock=verbose"}, "verbose", "on verbose", NULL},
 		{{"torchrun", "lock=launcher"},
 		 "torch",
@@ -413,6 +483,16 @@ static void test_locks(void **state)
 		 "verbose",
 		 NULL,
 		 "verbose: this site does not allow verbose; leave it out"},
+		/* Said or meant. */
+		{{"forbid=verbose=on"},
+		 "verbose",
+		 NULL,
+		 "verbose: this site does not allow verbose=on; leave it out"},
+		{{"forbid=verbose=on"},
+		 "verbose=on",
+		 NULL,
+		 "verbose=on: this site does not allow verbose=on; leave it out"},
+		{{"forbid=verbose=on"}, "verbose=off", "on", NULL},
 		{{"forbid=off"},
 		 "off",
 		 NULL,
@@ -498,7 +578,8 @@ static void test_lock_faults(void **state)
 		const char *argument, *text;
 	} rows[] = {
 		{"lock", "lock needs a value: lock=KEY[:KEY...]"},
-		{"lock=", ": no such key"},
+		{"lock=", "lock=: expected lock=KEY[:KEY...]"},
+		{"lock=port:", "lock=port:: expected lock=KEY[:KEY...]"},
 		{"lock=prt", "prt: no such key; did you mean port?"},
 		{"lock=port:gpsu", "gpsu: no such key; did you mean gpus?"},
 		{"lock=on",
@@ -507,7 +588,10 @@ static void test_lock_faults(void **state)
 		{"lock=lock", "lock=lock: lock has no value that could be locked;"},
 		{"lock=torch", "torch: no such key"},
 		{"forbid", "forbid needs a value: forbid=WORD[:WORD...]"},
-		{"forbid=", ": no such key or launcher"},
+		{"forbid=", "forbid=: expected forbid=WORD[:WORD...]"},
+		{"forbid=port::gpus",
+		 "forbid=port::gpus: expected forbid=WORD[:WORD...]"},
+		{"forbid==1", "=1: no key stands before the \"=\""},
 		{"forbid=horovodd",
 		 "horovodd: no such key or launcher; did you mean horovod?"},
 		{"forbid=gpus=nnoe", "gpus=nnoe: no such value; did you mean gpus=none?"},
@@ -623,7 +707,7 @@ int main(void)
 		cmocka_unit_test(test_layers),      cmocka_unit_test(test_help_names_all),
 		cmocka_unit_test(test_launchers),   cmocka_unit_test(test_locks),
 		cmocka_unit_test(test_lock_faults), cmocka_unit_test(test_forbid_length),
-		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_asked),       cmocka_unit_test(test_undone),
 	};
 
 	return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
