@@ -66,6 +66,14 @@ static const char *const stale[] = {
 	LAUNCH_ORDER_VARIABLE,
 };
 
+/*
+ * What a binding of ours (gpus.c) leaves for programs, and a step inside may have no use
+ * for. Without a step of ours around this one they are the user's.
+ */
+static const char *const bound[] = {
+	"JAX_LOCAL_DEVICE_IDS",
+};
+
 static struct launch_assignment *find(const struct launch_environment *env,
 				      const char *name)
 {
@@ -697,16 +705,27 @@ static int remove_launcher(struct context *context,
 	return 0;
 }
 
-static int remove_stale(struct context *context)
+static int remove_all(struct context *context, const char *const *names, size_t count)
 {
-	const char *outer = context->facts->outer;
-
-	for (size_t i = 0; i < COUNT(stale); i++) {
-		int r = remove_variable(context, stale[i]);
+	for (size_t i = 0; i < count; i++) {
+		int r = remove_variable(context, names[i]);
 
 		if (r)
 			return r;
 	}
+	return 0;
+}
+
+static int remove_stale(struct context *context)
+{
+	const char *outer = context->facts->outer;
+	int r;
+
+	r = remove_all(context, stale, COUNT(stale));
+	if (r == 0 && outer)
+		r = remove_all(context, bound, COUNT(bound));
+	if (r)
+		return r;
 	return remove_launcher(context, outer ? launch_launcher_find(outer) : NULL);
 }
 
@@ -753,35 +772,53 @@ static int set_rendezvous(struct context *context)
 /*
  * A node-shape launcher has one worker for each GPU that it sees, or as many as the user
  * says (a number, or "cpu"; the others that torchrun takes mean GPUs). Any other task is
- * one.
+ * one. 0: nobody has said it yet, for torchrun's --nproc-per-node and a configuration of
+ * accelerate's are read later.
  */
 static uint32_t count_workers(const struct context *context)
 {
 	const struct launch_facts *facts = context->facts;
-	uint32_t workers = launch_facts_ngpus(facts);
+	const char *users = facts->user_nproc;
 	unsigned long number;
 	char *end;
 
 	if (context->shape != LAUNCH_NODE)
 		return 1;
-	if (facts->user_nproc &&
-	    launch_launcher_takes(context->settings->launcher, LAUNCH_VALUE_NPROC)) {
-		number = strtoul(facts->user_nproc, &end, 10);
-		if (!*end && number <= UINT32_MAX)
-			workers = number;
-		else if (strcmp(facts->user_nproc, "cpu") == 0)
-			workers = facts->ncpus;
-	}
-	return workers ? workers : 1;
+	if (!users ||
+	    !launch_launcher_takes(context->settings->launcher, LAUNCH_VALUE_NPROC))
+		return launch_facts_ngpus(facts);
+	if (strcmp(users, "cpu") == 0)
+		return facts->ncpus;
+	number = strtoul(users, &end, 10);
+	if (end == users || *end)
+		return launch_facts_ngpus(facts);
+	return number <= UINT32_MAX ? number : 0;
 }
 
+/* What is ours of an outer step: it was made from another task's CPUs. */
+static int remove_omp(struct context *context)
+{
+	int r;
+
+	if (context->facts->user_omp || context->settings->omp_keep)
+		return 0;
+	r = remove_variable(context, "OMP_NUM_THREADS");
+	return r ? r : remove_variable(context, "SRANK_OMP_NUM_THREADS");
+}
+
+/*
+ * Where the workers are not known, torchrun's own rule is better than a guess: one thread
+ * each, unless the variable is set (torch/distributed/run.py).
+ */
 static int set_omp(struct context *context)
 {
 	const struct launch_facts *facts = context->facts;
 	uint32_t workers = count_workers(context);
 	char threads[16];
 
-	if (facts->user_omp || context->settings->omp_keep || !facts->ncpus)
+	if (!workers || !facts->ncpus)
+		return remove_omp(context);
+	if (facts->user_omp || context->settings->omp_keep)
 		return 0;
 	snprintf(threads, sizeof(threads), "%u",
 		 facts->ncpus > workers ? facts->ncpus / workers : 1);
@@ -876,6 +913,8 @@ static int set_meeting(struct context *context)
 {
 	int r = set_common(context, LAUNCH_NODE);
 
+	if (r == 0)
+		r = remove_omp(context);
 	return r ? r : remove_variable(context, "SRANK_LAUNCHER");
 }
 

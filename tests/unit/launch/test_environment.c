@@ -111,6 +111,21 @@ static void expect_error(const struct launch_facts *facts, const char *list,
 		fail_msg("%s: got \"%s\", want \"%s\"", list, text, start);
 }
 
+static const struct launch_assignment *find(const struct launch_environment *env,
+					    const char *name)
+{
+	const struct launch_assignment *found = NULL;
+
+	for (size_t i = 0; i < env->count; i++) {
+		if (strcmp(env->list[i].name, name) == 0) {
+			/* One entry a name: a sink may take them in any order. */
+			assert_null(found);
+			found = &env->list[i];
+		}
+	}
+	return found;
+}
+
 static void test_launchers(void **state)
 {
 	static const struct {
@@ -249,7 +264,97 @@ static void test_no_gpus(void **state)
 	facts.gpus = NULL;
 	assert_int_equal(make(&facts, "torchrun", text, sizeof(text)), 0);
 	assert_null(strstr(text, "PET_NPROC_PER_NODE"));
-	assert_non_null(strstr(text, "OMP_NUM_THREADS=48 "));
+}
+
+/*
+ * How many workers share the 48 CPUs. Where that is not known, nothing is set and what an
+ * outer step has left is removed: torchrun then gives each of its workers one thread.
+ */
+static void test_omp_workers(void **state)
+{
+	static const struct {
+		const char *list, *gpus, *nproc;
+		uint32_t threads; /* 0: removed */
+	} rows[] = {
+		{"torchrun", "0,1,2,3,4,5,6,7", NULL, 6},
+		{"torchrun", NULL, NULL, 0},
+		{"accelerate", NULL, NULL, 0},
+		/* torchrun --nproc-per-node= by its variable. */
+		{"torchrun", NULL, "4", 12},
+		{"torchrun", "0,1", "4", 12},
+		{"torchrun", NULL, "cpu", 1},
+		{"torchrun", NULL, "gpu", 0},
+		{"torchrun", NULL, "auto", 0},
+		{"torchrun", "0,1", "auto", 24},
+		{"torchrun", "0,1", "gpu", 24},
+		/* No number of workers at all, and none that can be meant. */
+		{"torchrun", "0,1", "0", 0},
+		{"torchrun", "0,1", "99999999999999999999", 0},
+		{"torchrun", "0,1", "-1", 0},
+		/* accelerate does not read it. */
+		{"accelerate", NULL, "4", 0},
+		{"accelerate", "0,1", "4", 24},
+		/* A task is one worker by itself, whatever it sees. */
+		{"torch", NULL, NULL, 48},
+		{"torch", "0,1", "4", 48},
+		{"", NULL, NULL, 48},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_environment env = {0};
+		struct launch_facts facts = node;
+		struct launch_settings settings;
+		struct launch_error err = {0};
+		const char *threads;
+
+		facts.gpus = (char *)rows[i].gpus;
+		facts.user_nproc = (char *)rows[i].nproc;
+		launch_settings_init(&settings);
+		assert_int_equal(launch_settings_parse(&settings, rows[i].list, &err), 0);
+		assert_int_equal(launch_environment(&facts, &settings, &env, &err), 0);
+		threads = launch_environment_get(&env, "OMP_NUM_THREADS");
+		if (rows[i].threads != (threads ? strtoul(threads, NULL, 10) : 0))
+			fail_msg("row %zu: %s", i, threads ? threads : "not set");
+		assert_non_null(find(&env, "OMP_NUM_THREADS"));
+		assert_non_null(find(&env, "SRANK_OMP_NUM_THREADS"));
+		launch_environment_clear(&env);
+	}
+}
+
+/*
+ * JAX_LOCAL_DEVICE_IDS, which the binding of an outer step leaves, and which without one
+ * is the user's.
+ */
+static void test_bound(void **state)
+{
+	static const struct {
+		const char *outer;
+		bool pty, removed;
+	} rows[] = {
+		{NULL, false, false},     {"auto", false, true}, {"jax", false, true},
+		{"torchrun", true, true}, {NULL, true, false},
+	};
+	static const char *const lists[] = {"jax", "torch,gpus=none", "mpi", ""};
+
+	for (size_t i = 0; i < COUNT(rows) * COUNT(lists); i++) {
+		struct launch_environment env = {0};
+		struct launch_facts facts = worker;
+		struct launch_settings settings;
+		struct launch_error err = {0};
+
+		facts.outer = (char *)rows[i / COUNT(lists)].outer;
+		facts.pty = rows[i / COUNT(lists)].pty;
+		launch_settings_init(&settings);
+		assert_int_equal(
+			launch_settings_parse(&settings, lists[i % COUNT(lists)], &err),
+			0);
+		assert_int_equal(launch_environment(&facts, &settings, &env, &err), 0);
+		if (rows[i / COUNT(lists)].removed !=
+		    (find(&env, "JAX_LOCAL_DEVICE_IDS") != NULL))
+			fail_msg("row %zu", i);
+		assert_null(launch_environment_get(&env, "JAX_LOCAL_DEVICE_IDS"));
+		launch_environment_clear(&env);
+	}
 }
 
 static void test_omp(void **state)
@@ -274,21 +379,6 @@ static void test_omp(void **state)
 	facts.ncpus = 23;
 	assert_int_equal(make(&facts, "torchrun", text, sizeof(text)), 0);
 	assert_non_null(strstr(text, "OMP_NUM_THREADS=2 "));
-}
-
-static const struct launch_assignment *find(const struct launch_environment *env,
-					    const char *name)
-{
-	const struct launch_assignment *found = NULL;
-
-	for (size_t i = 0; i < env->count; i++) {
-		if (strcmp(env->list[i].name, name) == 0) {
-			/* One entry a name: a sink may take them in any order. */
-			assert_null(found);
-			found = &env->list[i];
-		}
-	}
-	return found;
 }
 
 static void test_stale(void **state)
@@ -414,15 +504,8 @@ static void test_users_torchrun(void **state)
 		/* Kept, and no longer marked as ours. */
 		{"torchrun", "4", NULL, NULL, "PET_NPROC_PER_NODE=4 ",
 		 "SRANK_PET_NPROC_PER_NODE"},
-		/* 48 CPUs: for 4 workers, one for each CPU, one for each GPU. */
-		{"torchrun", "4", NULL, NULL, "OMP_NUM_THREADS=12 ", NULL},
-		{"torchrun", "cpu", NULL, NULL, "OMP_NUM_THREADS=1 ", NULL},
-		{"torchrun", "gpu", NULL, NULL, "OMP_NUM_THREADS=6 ", NULL},
-		{"torchrun", "0", NULL, NULL, "OMP_NUM_THREADS=48 ", NULL},
-		{"torchrun", "99999999999999999999", NULL, NULL, "OMP_NUM_THREADS=6 ",
-		 NULL},
 		/* accelerate does not read it. */
-		{"accelerate", "4", NULL, NULL, "OMP_NUM_THREADS=6 ", "PET_"},
+		{"accelerate", "4", NULL, NULL, "NNODES=2 ", "PET_"},
 		{"torchrun", NULL, "7", NULL, "PET_MAX_RESTARTS=7 ",
 		 "SRANK_PET_MAX_RESTARTS"},
 		{"torchrun,elastic=1:2", NULL, "0", NULL, "PET_MAX_RESTARTS=0 ",
@@ -548,6 +631,8 @@ static void test_ranks(void **state)
 			assert_null(launch_environment_get(&env, "RANK"));
 			assert_non_null(find(&env, "LOCAL_RANK"));
 			assert_non_null(find(&env, "SRANK_LAUNCHER"));
+			assert_non_null(find(&env, "OMP_NUM_THREADS"));
+			assert_non_null(find(&env, "SRANK_OMP_NUM_THREADS"));
 		} else {
 			assert_non_null(strstr(text, "RANK="));
 			assert_non_null(strstr(text, "LOCAL_RANK="));
@@ -857,6 +942,8 @@ int main(void)
 		cmocka_unit_test(test_elastic),
 		cmocka_unit_test(test_no_gpus),
 		cmocka_unit_test(test_omp),
+		cmocka_unit_test(test_omp_workers),
+		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_stale),
 		cmocka_unit_test(test_user_values),
 		cmocka_unit_test(test_arbitrary),
