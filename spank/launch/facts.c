@@ -657,6 +657,11 @@ uint32_t launch_facts_ngpus(const struct launch_facts *facts)
 	return count;
 }
 
+uint32_t launch_facts_visible(const struct launch_facts *facts, uint32_t total)
+{
+	return facts->gpu_variables || facts->gpus ? launch_facts_ngpus(facts) : total;
+}
+
 void launch_facts_clear(struct launch_facts *facts)
 {
 	free(facts->nodelist);

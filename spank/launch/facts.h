@@ -147,5 +147,11 @@ void launch_facts_set_component(struct launch_facts *facts, uint32_t nodes);
 /* Number of device tokens in gpus; 0 when there is none. */
 uint32_t launch_facts_ngpus(const struct launch_facts *facts);
 
+/*
+ * How many of the TOTAL devices that the step has on the node the task sees. All, where
+ * Slurm set none of its variables; none, where it set one without a device in it.
+ */
+uint32_t launch_facts_visible(const struct launch_facts *facts, uint32_t total);
+
 /* Frees the texts and zeroes the rest. */
 void launch_facts_clear(struct launch_facts *facts);

@@ -453,25 +453,55 @@ static int unset_layers(const struct launch_gpus *gpus, struct launch_environmen
 	return error;
 }
 
+/* Those of VARIABLES by which programs choose their GPU: its first one. */
+static int zero_indices(const struct launch_variable *variables,
+			struct launch_environment *env)
+{
+	int error = 0;
+
+	for (; variables && variables->name && !error; variables++) {
+		if (variables->device)
+			error = launch_environment_set(env, variables->name, "0");
+	}
+	return error;
+}
+
+/* local=0, as far as the launcher has told the task of ranks at all. */
+static int set_local_zero(const struct launch_settings *settings,
+			  struct launch_environment *env)
+{
+	const struct launch_launcher *launcher = settings->launcher;
+	int error;
+
+	if (!settings->local_zero || (launcher && launcher->bare))
+		return 0;
+	error = zero_indices(launch_shape_variables(LAUNCH_WORKER), env);
+	return error || !launcher ? error : zero_indices(launcher->variables, env);
+}
+
 /*
- * Where the task's GPUs are not at the index LOCAL_RANK: LOCAL_RANK on demand, and for
- * JAX, which takes the device of that index unless told otherwise
- * (jax.distributed.initialize), the indices of those that are the task's.
+ * Where the task's GPUs are not at the index LOCAL_RANK: for JAX, which takes the device
+ * of that index unless told otherwise (jax.distributed.initialize), the indices of those
+ * that are the task's.
  */
-static int set_indices(uint32_t first, uint32_t count, bool local_zero,
-		       struct launch_environment *env)
+static int set_indices(uint32_t first, uint32_t count, struct launch_environment *env)
 {
 	char list[LAUNCH_GPUS_MAX * 4];
 	size_t used = 0;
-	int error;
 
 	for (uint32_t i = 0; i < count; i++)
 		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%u",
 					 i ? "," : "", first + i);
-	error = launch_environment_set(env, "JAX_LOCAL_DEVICE_IDS", "%s", list);
-	if (!error && local_zero)
-		error = launch_environment_set(env, "LOCAL_RANK", "0");
-	return error;
+	return launch_environment_set(env, "JAX_LOCAL_DEVICE_IDS", "%s", list);
+}
+
+/* The first COUNT devices that the task sees are its own. */
+static int set_own(uint32_t count, const struct launch_settings *settings,
+		   struct launch_environment *env)
+{
+	int error = set_indices(0, count, env);
+
+	return error ? error : set_local_zero(settings, env);
 }
 
 int launch_gpus_bind(const struct launch_gpus *gpus, const struct launch_cpuset *masks,
@@ -480,7 +510,7 @@ int launch_gpus_bind(const struct launch_gpus *gpus, const struct launch_cpuset 
 		     struct launch_environment *env, struct launch_error *err)
 {
 	bool worker = launch_shape(facts, settings) == LAUNCH_WORKER;
-	uint32_t visible = facts->gpus ? launch_facts_ngpus(facts) : gpus->count;
+	uint32_t visible = launch_facts_visible(facts, gpus->count);
 	uint32_t variables = find_variables(gpus, facts);
 	struct choice choice = {0};
 	int error = 0;
@@ -504,7 +534,7 @@ int launch_gpus_bind(const struct launch_gpus *gpus, const struct launch_cpuset 
 		if (!error && facts->gpu_variables & variables)
 			error = unset_layers(gpus, env);
 		if (!error && worker && settings->gpus == LAUNCH_GPUS_MASK && visible)
-			error = set_indices(0, visible, settings->local_zero, env);
+			error = set_own(visible, settings, env);
 		return error;
 	}
 	if (!error)
@@ -538,9 +568,9 @@ int launch_gpus_bind(const struct launch_gpus *gpus, const struct launch_cpuset 
 	if (error || !worker)
 		return error;
 	if (choice.own)
-		return set_indices(0, choice.own, settings->local_zero, env);
+		return set_own(choice.own, settings, env);
 	/* order, with several tasks on a GPU: LOCAL_RANK is beyond the last index. */
 	if (ntasks > gpus->count)
-		return set_indices(facts->local_rank % gpus->count, 1, false, env);
+		return set_indices(facts->local_rank % gpus->count, 1, env);
 	return 0;
 }

@@ -116,9 +116,10 @@ enum launch_distance launch_gpus_distance(const struct launch_gpu *gpu,
  * B-A, a task for each; and any of these with *N, N times over. IDs are those of Slurm's
  * list, or positions in it, from 0, when its devices have no numbers.
  *
- * local=0 makes LOCAL_RANK 0 in mask, first and map; in order it would put all tasks on
- * one GPU, and is ignored. Where Slurm has already given the task fewer GPUs than the
- * step has on the node, its choice is left alone.
+ * local=0 makes LOCAL_RANK, and what else the launcher's programs take for the index of
+ * their GPU, 0 in mask, first and map; in order it would put all tasks on one GPU, and is
+ * ignored. Where Slurm has already given the task fewer GPUs than the step has on the
+ * node, or none, its choice is left alone.
  *
  * -EINVAL with ERR when the map is malformed or names a GPU that the step does not have,
  * and when local_rank is not below NTASKS; -ENOMEM.

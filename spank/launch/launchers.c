@@ -10,7 +10,7 @@
 static const struct launch_variable worker[] = {
 	{"RANK", LAUNCH_VALUE_RANK, LAUNCH_ALWAYS, NULL},
 	{"WORLD_SIZE", LAUNCH_VALUE_WORLD_SIZE, LAUNCH_ALWAYS, NULL},
-	{"LOCAL_RANK", LAUNCH_VALUE_LOCAL_RANK, LAUNCH_ALWAYS, NULL},
+	{"LOCAL_RANK", LAUNCH_VALUE_LOCAL_RANK, LAUNCH_ALWAYS, NULL, .device = true},
 	{"LOCAL_WORLD_SIZE", LAUNCH_VALUE_LOCAL_SIZE, LAUNCH_ALWAYS, NULL},
 	{"NODE_RANK", LAUNCH_VALUE_NODE_RANK, LAUNCH_ALWAYS, NULL},
 	/* Lightning's torchelastic environment reads this one and not NODE_RANK. */
@@ -71,7 +71,8 @@ static const char *const torchrun_removes[] = {"PET_STANDALONE", NULL};
 static const struct launch_variable mmengine[] = {
 	{"OMPI_COMM_WORLD_RANK", LAUNCH_VALUE_RANK, LAUNCH_ALWAYS, NULL},
 	{"OMPI_COMM_WORLD_SIZE", LAUNCH_VALUE_WORLD_SIZE, LAUNCH_ALWAYS, NULL},
-	{"OMPI_COMM_WORLD_LOCAL_RANK", LAUNCH_VALUE_LOCAL_RANK, LAUNCH_ALWAYS, NULL},
+	{"OMPI_COMM_WORLD_LOCAL_RANK", LAUNCH_VALUE_LOCAL_RANK, LAUNCH_ALWAYS, NULL,
+	 .device = true},
 	{"OMPI_COMM_WORLD_LOCAL_SIZE", LAUNCH_VALUE_LOCAL_SIZE, LAUNCH_ALWAYS, NULL},
 	{NULL},
 };
@@ -103,7 +104,8 @@ static const struct launch_variable tensorflow[] = {
 
 /*
  * Horovod's cross communicator joins the tasks of equal local rank, so with uneven nodes
- * it is smaller than the number of nodes.
+ * it is smaller than the number of nodes. HOROVOD_LOCAL_RANK is more than the index of a
+ * device: by it the tasks of a node find each other (gloo_context.cc).
  */
 static const struct launch_variable horovod[] = {
 	{"HOROVOD_RANK", LAUNCH_VALUE_RANK, LAUNCH_ALWAYS, NULL},
@@ -201,10 +203,11 @@ static void describe_variables(FILE *out, const struct launch_variable *variable
 
 	fprintf(out, "| variable | value |\n|---|---|\n");
 	for (; variables->name; variables++)
-		fprintf(out, "| `%s` | %s%s%s |\n", variables->name,
+		fprintf(out, "| `%s` | %s%s%s%s |\n", variables->name,
 			variables->text ? variables->text : values[variables->value],
 			when[variables->when],
-			variables->keep ? "; a user's own is kept" : "");
+			variables->keep ? "; a user's own is kept" : "",
+			variables->device ? "; 0 with `local=0`" : "");
 }
 
 static void describe_launcher(FILE *out, const struct launch_launcher *launcher)

@@ -49,6 +49,7 @@ struct launch_variable {
 	enum launch_when when;
 	const char *text; /* for LAUNCH_VALUE_TEXT */
 	bool keep;	  /* a user's own value stays */
+	bool device;	  /* programs take it for the index of their GPU: see local=0 */
 };
 
 struct launch_launcher {

@@ -149,7 +149,8 @@ struct binding {
 	const char *gpus; /* of the settings: "order", "mask", "first", "none", a map */
 	const char *launcher;
 	bool local_zero;
-	const char *visible;  /* Slurm's choice for the task; NULL: the step's list */
+	/* Slurm's choice for the task; "none", "unset"; NULL: the step's list */
+	const char *visible;
 	const char *expected; /* "NAME=value NAME=value -NAME", in the order set */
 };
 
@@ -192,6 +193,21 @@ static const struct binding bindings[] = {
 	 true, NULL,
 	 "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1 JAX_LOCAL_DEVICE_IDS=0 "
 	 "LOCAL_RANK=0"},
+	{"mask: local=0, all that MMEngine may read", "0,1", "2,0", "0-7 8-15", 1, "mask",
+	 "mmengine", true, NULL,
+	 "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 JAX_LOCAL_DEVICE_IDS=0 "
+	 "LOCAL_RANK=0 OMPI_COMM_WORLD_LOCAL_RANK=0"},
+	{"mask: local=0, but by its own Horovod finds the others", "0,1", "2,0",
+	 "0-7 8-15", 1, "mask", "horovod", true, NULL,
+	 "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 JAX_LOCAL_DEVICE_IDS=0 "
+	 "LOCAL_RANK=0"},
+	{"mask: local=0 without a launcher", "0,1", "2,0", "0-7 8-15", 1, "mask", NULL,
+	 true, NULL,
+	 "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 JAX_LOCAL_DEVICE_IDS=0 "
+	 "LOCAL_RANK=0"},
+	{"mask: local=0, but mpi has no LOCAL_RANK", "0,1", "2,0", "0-7 8-15", 1, "mask",
+	 "mpi", true, NULL,
+	 "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0 JAX_LOCAL_DEVICE_IDS=0"},
 	{"mask: two each", "0,1,2,3", "3,1,2,0", "0-7 8-15", 1, "mask", "torch", false,
 	 NULL,
 	 "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0,2 "
@@ -262,6 +278,10 @@ static const struct binding bindings[] = {
 	{"narrowed by Slurm, which is what mask does", "0,1,2,3", "3,2,1,0", "0-3 4-7", 1,
 	 "mask", "torch", true, "0,1",
 	 "CUDA_DEVICE_ORDER=PCI_BUS_ID JAX_LOCAL_DEVICE_IDS=0,1 LOCAL_RANK=0"},
+	{"narrowed by Slurm to none", "0,1", "2,0", "0-7 8-15", 1, "order", "torch",
+	 false, "none", "CUDA_DEVICE_ORDER=PCI_BUS_ID"},
+	{"narrowed by Slurm to none", "0,1", "2,0", "0-7 8-15", 1, "mask", "mmengine",
+	 true, "none", "CUDA_DEVICE_ORDER=PCI_BUS_ID"},
 	{"taken away by Slurm 22.05's --gpu-bind=none", "0,1", "2,0", "0-7 8-15", 0,
 	 "order", "torch", false, "unset",
 	 "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=1,0"},
@@ -320,7 +340,9 @@ static void binds(void **state)
 	snprintf(tasks, sizeof(tasks), "%u", ntasks);
 	snprintf(visible, sizeof(visible), "%s",
 		 binding->visible ? binding->visible : binding->names);
-	if (*visible && strcmp(visible, "unset"))
+	if (strcmp(visible, "unset") == 0)
+		facts.gpu_variables = 0;
+	else if (*visible && strcmp(visible, "none") != 0)
 		facts.gpus = visible;
 	launch_settings_init(&settings);
 	settings.launcher =
@@ -409,7 +431,9 @@ static void sets_the_vendors_variable(void **state)
 	set_gpus("0,1", "2,0");
 	set_masks("0-7 8-15");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char both[] = "0,1";
 		struct launch_facts facts = {
+			.gpus = cases[i].variables ? both : NULL,
 			.gpu_variables = cases[i].variables,
 			.user_device_order = cases[i].user_order,
 		};
