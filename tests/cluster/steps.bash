@@ -36,10 +36,11 @@ need_nodes()
 	}
 }
 
-# A command as the researcher on the login host. A step that hangs fails the test.
+# A command as the researcher on the login host. A step that hangs fails the test, and srun has
+# nothing to read: it would take the lines of a test's table.
 user()
 {
-	timeout 60 "$here/cluster" run --user researcher login -- "$@"
+	timeout 60 "$here/cluster" run --user researcher login -- "$@" </dev/null
 }
 
 # The same, which must end well: its lines in $output, its errors in $stderr.
