@@ -174,12 +174,23 @@ setup_packages()
 	say "... installed in $((SECONDS - began)) s"
 }
 
-# Configures once and compiles what has changed.
+# setup_build OPTION...: configures and compiles what has changed. An option is asked for anew where
+# the folder was configured without it: a part that was left out for want of a package must not
+# stay out once the package is there.
 setup_build()
 {
+	local option options=() done_file=$build/setup.options
+	[[ -e $build/build.ninja ]] || rm -f "$done_file"
+	for option in "$@"; do
+		grep -qsxF -e "$option" "$done_file" || options+=("$option")
+	done
 	if [[ ! -e $build/build.ninja ]]; then
-		logged 'configuring the build' meson setup "$build" "$top"
+		logged 'configuring the build' meson setup "${options[@]}" "$build" "$top"
+	elif ((${#options[@]})); then
+		logged 'configuring the build again' \
+			meson setup --reconfigure "${options[@]}" "$build" "$top"
 	fi
+	((${#options[@]} == 0)) || printf '%s\n' "${options[@]}" >>"$done_file"
 	logged 'building srank and its plugin' meson compile -C "$build"
 }
 
