@@ -36,3 +36,44 @@ static inline int srank_kill_step(uint32_t job_id, uint32_t step_id)
 	return slurm_kill_job_step(job_id, step_id, SIGKILL);
 #endif
 }
+
+/*
+ * The layout of a step, by one message to slurmctld; NULL with Slurm's errno. Free it
+ * by slurm_job_step_layout_free(). In a heterogeneous job, whose components are jobs of
+ * their own, the step has no component's number; where one job has them all, they come
+ * merged.
+ */
+static inline slurm_step_layout_t *srank_step_layout(uint32_t job_id, uint32_t step_id)
+{
+	/* From 24.11 on there is a sluid, too; 0 is none. */
+	slurm_step_id_t id = {
+		.job_id = job_id, .step_id = step_id, .step_het_comp = NO_VAL};
+
+	return slurm_job_step_layout_get(&id);
+}
+
+/*
+ * Of src/common/read_config.c and src/common/xmalloc.c, the same in all releases, and in
+ * no header that is installed. Weak, so that the plugin goes without in one that has lost
+ * them.
+ */
+extern char *slurm_conf_get_address(const char *node_name) __attribute__((weak));
+extern void slurm_xfree(void **item) __attribute__((weak));
+
+/*
+ * NodeAddr of a node in the tables by which slurmstepd itself sends messages: slurm.conf,
+ * and from 23.11 on the addresses of cloud nodes in the step's credential. NULL: not
+ * known. No message, no look-up.
+ */
+static inline char *srank_node_addr(const char *node_name)
+{
+	return slurm_conf_get_address && slurm_xfree ? slurm_conf_get_address(node_name)
+						     : NULL;
+}
+
+static inline void srank_free_node_addr(char *addr)
+{
+	void *item = addr;
+
+	slurm_xfree(&item);
+}

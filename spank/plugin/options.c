@@ -58,9 +58,9 @@ int srank_options_resolve(const char *environment, struct launch_settings *setti
 
 	*settings = options.site;
 	if (environment && *environment && parse("SRANK", environment, settings, &first))
-		settings->on = true;
+		settings->on = settings->asked = true;
 	if (options.given && parse("--srank", options.list, settings, &first))
-		settings->on = true;
+		settings->on = settings->asked = true;
 	/* Who switches it off is not bothered with what is wrong elsewhere. */
 	if (!settings->on)
 		return 0;
@@ -68,7 +68,12 @@ int srank_options_resolve(const char *environment, struct launch_settings *setti
 		first = options.error;
 	if (!launch_error_is_set(&first))
 		return 0;
-	return launch_error_set(err, -EINVAL, "%s", first.text);
+	launch_error_set(err, -EINVAL, "%s", first.text);
+	if (settings->asked)
+		return -EINVAL;
+	/* default=on: a slip of the administrator's must not end every job there is. */
+	settings->on = false;
+	return 0;
 }
 
 static void keep_option(const char *argument)

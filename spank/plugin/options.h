@@ -29,7 +29,8 @@ void srank_options_inherit(const char *argument);
  * The settings that hold: built-in < plugstack.conf < ENVIRONMENT (the value of SRANK;
  * NULL: not set) < --srank. settings->on says whether anything is to be done at all.
  * -EINVAL with ERR, which says where the fault is; settings->on is then true, for whoever
- * asked must be told.
+ * asked must be told. Where nobody asked and default=on alone would switch it on, a fault
+ * in plugstack.conf switches it off: 0 with ERR, which is for the administrator.
  */
 int srank_options_resolve(const char *environment, struct launch_settings *settings,
 			  struct launch_error *err);

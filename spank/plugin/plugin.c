@@ -20,7 +20,9 @@
 #pragma GCC visibility pop
 
 #include "spank/launch/error.h"
+#include "spank/launch/order.h"
 #include "spank/plugin/compat.h"
+#include "spank/plugin/layout.h"
 #include "spank/plugin/options.h"
 #include "spank/plugin/source.h"
 #include "spank/plugin/task.h"
@@ -47,6 +49,7 @@ static struct srank_step step;
 static void clear(void)
 {
 	srank_shared_destroy(&step.shared);
+	srank_found_clear(&step.found);
 	launch_facts_clear(&step.devices);
 	free(step.gpus);
 	memset(&step, 0, sizeof(step));
@@ -70,14 +73,20 @@ int slurm_spank_init(spank_t spank, int argc, char **argv)
 	return 0;
 }
 
-/* In srun, sbatch and salloc: what --srank says was refused already, SRANK= was not. */
+/*
+ * In srun, sbatch and salloc: what --srank says was refused already, SRANK= was not. -1
+ * ends the command, but only where plugstack.conf calls the plugin required.
+ */
 static int check_local(void)
 {
-	struct launch_settings settings;
-	struct launch_error err = {""};
-
-	if (srank_options_resolve(getenv("SRANK"), &settings, &err)) {
-		slurm_error("srank: %s", err.text);
+	if (srank_options_resolve(getenv("SRANK"), &step.settings, &step.error)) {
+		slurm_error("srank: %s", step.error.text);
+		return -1;
+	}
+	if (step.settings.help && !step.settings.on) {
+		launch_settings_help(stderr);
+		slurm_error("srank: SRANK=help sets nothing; unset it, or use "
+			    "--srank=help, which runs nothing");
 		return -1;
 	}
 	return 0;
@@ -132,6 +141,43 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 	srank_environment_clear(&environment);
 	if (step.settings.on)
 		role = find_role(spank);
+	/* srun does not hear of this, as it should be: it is not the user's. */
+	else if (launch_error_is_set(&step.error))
+		slurm_error("srank: %s; default=on is without effect", step.error.text);
+	return 0;
+}
+
+/* -m, or SLURM_HOSTFILE by itself, as srun makes it known to the tasks. */
+static bool is_arbitrary(void)
+{
+	static const char word[] = "arbitrary";
+	const char *distribution = getenv("SLURM_DISTRIBUTION");
+
+	return distribution && strncmp(distribution, word, strlen(word)) == 0;
+}
+
+/*
+ * In srun, when the step is made and its tasks are not started: what is set here, the
+ * tasks get. It is never an error: without it they say themselves what is missing.
+ */
+int slurm_spank_local_user_init(spank_t spank, int argc, char **argv)
+{
+	uint32_t job_id, step_id;
+	char *text;
+	int r;
+
+	if (!step.settings.on || launch_error_is_set(&step.error) || !is_arbitrary())
+		return 0;
+	if (spank_get_item(spank, S_JOB_ID, &job_id) != ESPANK_SUCCESS ||
+	    spank_get_item(spank, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS)
+		return 0;
+	r = srank_layout_order(job_id, step_id, &text);
+	if (r == 0 && setenv(LAUNCH_ORDER_VARIABLE, text, 1) < 0)
+		r = -errno;
+	if (r)
+		slurm_verbose("srank: layout of step %u.%u: %s", job_id, step_id,
+			      strerror(-r));
+	free(text);
 	return 0;
 }
 
@@ -150,30 +196,48 @@ static void find_gpus(spank_t spank)
 	}
 	if (r)
 		keep_error("GPUs of this node", r);
+	step.abandon |= r == -ENOMEM;
 	free(step_gpus);
+}
+
+/* Where rank 0 is and by what address, as far as that is to be asked for. */
+static void find_meeting(spank_t spank)
+{
+	int r = srank_source_find(spank, role == ROLE_BATCH, &step.settings, &step.found,
+				  &step.error);
+
+	if (r)
+		keep_error("address of rank 0", r);
+	step.abandon |= r == -ENOMEM || r == -EAGAIN;
+}
+
+static void share(spank_t spank)
+{
+	uint32_t ntasks;
+	spank_err_t r = spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &ntasks);
+
+	if (r == ESPANK_SUCCESS) {
+		step.shared = srank_shared_create(ntasks);
+		if (!step.shared)
+			keep_error("memory shared by the tasks of this node", -errno);
+	} else {
+		launch_error_set(&step.error, -EIO, "number of tasks on this node: %s",
+				 spank_strerror(r));
+	}
+	step.abandon = !step.shared;
 }
 
 int slurm_spank_user_init(spank_t spank, int argc, char **argv)
 {
 	bool failed = launch_error_is_set(&step.error);
-	uint32_t ntasks;
-	spank_err_t r;
 
-	if (role != ROLE_TASKS)
+	if (role == ROLE_TASKS)
+		share(spank);
+	if (role == ROLE_IDLE || failed || step.abandon)
 		return 0;
-	r = spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &ntasks);
-	if (r != ESPANK_SUCCESS) {
-		launch_error_set(&step.error, -EIO, "number of tasks on this node: %s",
-				 spank_strerror(r));
-		return 0;
-	}
-	step.shared = srank_shared_create(ntasks);
-	if (!step.shared)
-		keep_error("memory shared by the tasks of this node", -errno);
-	if (failed || !step.shared)
-		return 0;
-	find_gpus(spank);
-	step.shared->abandon = launch_error_is_set(&step.error);
+	find_meeting(spank);
+	if (role == ROLE_TASKS && !launch_error_is_set(&step.error))
+		find_gpus(spank);
 	return 0;
 }
 
@@ -257,9 +321,10 @@ int slurm_spank_task_exit(spank_t spank, int argc, char **argv)
 {
 	uint32_t job_id, step_id;
 
-	if (role != ROLE_TASKS || !step.shared ||
-	    !atomic_exchange(&step.shared->abandon, false))
+	if (role != ROLE_TASKS || step.abandoned ||
+	    !(step.abandon || (step.shared && step.shared->abandon)))
 		return 0;
+	step.abandoned = true;
 	if (spank_get_item(spank, S_JOB_ID, &job_id) == ESPANK_SUCCESS &&
 	    spank_get_item(spank, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS)
 		srank_kill_step(job_id, step_id);

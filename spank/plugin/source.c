@@ -7,6 +7,10 @@
 #include "spank/plugin/source.h"
 
 #include "spank/launch/cpuset.h"
+#include "spank/launch/hostlist.h"
+#include "spank/launch/rendezvous.h"
+#include "spank/plugin/layout.h"
+#include "spank/plugin/resolve.h"
 #include "spank/plugin/shared.h"
 
 #include <errno.h>
@@ -122,8 +126,36 @@ static bool is_at_terminal(const struct launch_facts *facts,
 	       srank_environment_get("SLURM_PTY_PORT", environment);
 }
 
+static int copy(char **to, const char *from)
+{
+	*to = from ? strdup(from) : NULL;
+	return from && !*to ? -ENOMEM : 0;
+}
+
+/* Into facts that have just been read, and so have none of it. */
+static int add_found(struct launch_facts *facts, const struct srank_found *found)
+{
+	int r = 0;
+
+	if (found->head && facts->head_uncertain)
+		r = launch_facts_set_head(facts, found->head, found->head_id);
+	if (r == 0)
+		r = copy(&facts->head_addr, found->head_addr);
+	return r ? r : copy(&facts->node_addr, found->node_addr);
+}
+
+/* S_JOB_NNODES counts the nodes of one component, SLURM_STEP_NUM_NODES those of all. */
+static void set_component(spank_t spank, struct launch_facts *facts)
+{
+	uint32_t nodes;
+
+	if (spank_get_item(spank, S_JOB_NNODES, &nodes) == ESPANK_SUCCESS && nodes)
+		launch_facts_set_component(facts, nodes);
+}
+
 int srank_source_task(spank_t spank, const struct launch_facts *devices,
-		      struct launch_facts *facts, struct launch_error *err)
+		      const struct srank_found *found, struct launch_facts *facts,
+		      struct launch_error *err)
 {
 	struct srank_environment environment = {.spank = spank};
 	struct launch_cpuset mask;
@@ -134,6 +166,10 @@ int srank_source_task(spank_t spank, const struct launch_facts *devices,
 	if (r == 0)
 		facts->pty = is_at_terminal(facts, &environment);
 	r = finish(&environment, err, r);
+	if (r)
+		return r;
+	set_component(spank, facts);
+	r = add_found(facts, found);
 	if (r == 0)
 		r = inherit_devices(facts, devices);
 	if (r)
@@ -146,12 +182,127 @@ int srank_source_task(spank_t spank, const struct launch_facts *devices,
 	return 0;
 }
 
-int srank_source_batch(spank_t spank, struct launch_facts *facts,
-		       struct launch_error *err)
+int srank_source_batch(spank_t spank, const struct srank_found *found,
+		       struct launch_facts *facts, struct launch_error *err)
 {
 	struct srank_environment environment = {.spank = spank};
+	int r;
 
-	return finish(
+	r = finish(
 		&environment, err,
 		launch_facts_read_batch(facts, srank_environment_get, &environment, err));
+	return r ? r : add_found(facts, found);
+}
+
+/* The facts of the step, when there are no tasks yet. */
+static int read_step(spank_t spank, bool batch, struct launch_facts *facts,
+		     struct launch_error *err)
+{
+	struct srank_environment environment = {.spank = spank};
+	int r;
+
+	if (batch)
+		r = launch_facts_read_batch(facts, srank_environment_get, &environment,
+					    err);
+	else
+		r = launch_facts_read_shared(facts, srank_environment_get, &environment,
+					     err);
+	r = finish(&environment, err, r);
+	if (r || batch)
+		return r;
+	set_component(spank, facts);
+	/* The task's own environment has it later; slurmstepd's has it from its start. */
+	return facts->node ? 0 : copy(&facts->node, getenv("SLURMD_NODENAME"));
+}
+
+/* By the job's number in the environment, which is the first component's in each. */
+static int find_head(struct launch_facts *facts, struct srank_found *found)
+{
+	char head[LAUNCH_HOST_MAX];
+
+	if (srank_layout_head(facts->job_id, facts->step_id, head, sizeof(head),
+			      &found->head_id))
+		return 0;
+	found->head = strdup(head);
+	if (!found->head)
+		return -ENOMEM;
+	return launch_facts_set_head(facts, head, found->head_id);
+}
+
+typedef int (*launch_query)(const struct launch_facts *facts,
+			    const struct launch_settings *settings, char *name,
+			    size_t size, struct launch_error *err);
+
+static int find_address(launch_query query, const struct launch_facts *facts,
+			const struct launch_settings *settings, char **found,
+			struct launch_error *err)
+{
+	char node[LAUNCH_ADDR_MAX], name[LAUNCH_ADDR_MAX], addr[LAUNCH_ADDR_MAX];
+	struct launch_settings plain = *settings;
+	int r;
+
+	r = query(facts, settings, name, sizeof(name), err);
+	if (r <= 0)
+		return r;
+	/* The name of the node as it is. */
+	plain.addr = LAUNCH_ADDR_NODEADDR;
+	r = query(facts, &plain, node, sizeof(node), err);
+	if (r <= 0)
+		return r;
+	r = srank_resolve(settings->addr, node, name, facts->nnodes, addr, sizeof(addr),
+			  err);
+	return r ? r : copy(found, addr);
+}
+
+/* In nearly all steps the first name of the list is rank 0's node, and its address. */
+static bool is_plain(spank_t spank, bool batch, const struct launch_settings *settings)
+{
+	struct srank_environment environment = {.spank = spank};
+	const char *text;
+	uint32_t nodes;
+	bool plain;
+
+	if (settings->launcher && settings->launcher->bare)
+		return true;
+	if (settings->addr != LAUNCH_ADDR_NAME)
+		return false;
+	if (batch || spank_get_item(spank, S_JOB_NNODES, &nodes) != ESPANK_SUCCESS)
+		return true;
+	text = srank_environment_get("SLURM_STEP_NUM_NODES", &environment);
+	plain = !text || strtoul(text, NULL, 10) == nodes;
+	srank_environment_clear(&environment);
+	return plain;
+}
+
+int srank_source_find(spank_t spank, bool batch, const struct launch_settings *settings,
+		      struct srank_found *found, struct launch_error *err)
+{
+	struct launch_facts facts = {0};
+	int r;
+
+	if (is_plain(spank, batch, settings))
+		return 0;
+	r = read_step(spank, batch, &facts, err);
+	if (r || facts.submitit)
+		goto out;
+	if (facts.het && facts.head_uncertain && !facts.user_addr)
+		r = find_head(&facts, found);
+	/* Without a head the tasks say so, and in other words. */
+	if (r == 0 && !facts.head_uncertain)
+		r = find_address(launch_head_query, &facts, settings, &found->head_addr,
+				 err);
+	if (r == 0)
+		r = find_address(launch_node_query, &facts, settings, &found->node_addr,
+				 err);
+out:
+	launch_facts_clear(&facts);
+	return r;
+}
+
+void srank_found_clear(struct srank_found *found)
+{
+	free(found->head);
+	free(found->head_addr);
+	free(found->node_addr);
+	*found = (struct srank_found){0};
 }

@@ -7,8 +7,10 @@
 
 #include "spank/launch/error.h"
 #include "spank/launch/facts.h"
+#include "spank/launch/settings.h"
 
 #include <slurm/spank.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
@@ -34,13 +36,35 @@ void srank_environment_clear(struct srank_environment *environment);
  */
 int srank_source_devices(spank_t spank, struct launch_facts *devices, char **step_gpus);
 
+/* What is found out once for a node, before there are tasks; NULL: not known. */
+struct srank_found {
+	char *head;       /* rank 0's node in a heterogeneous step, */
+	uint32_t head_id; /* and its position in the first component */
+	char *head_addr;  /* see the same of struct launch_facts */
+	char *node_addr;
+};
+
+/*
+ * Finds out what addr= asks for, and where rank 0 of a heterogeneous step is when the
+ * environment does not tell; in the other steps, which are nearly all, that is nothing,
+ * and no message is sent. Right between init_post_opt and task_init. A rank 0 that cannot
+ * be found is no error here: launch_address() may do without. -EAGAIN with ERR when
+ * something did not answer that may well answer other nodes; other errors as from
+ * launch_facts_read_shared(), launch_facts_read_batch() and launch_address().
+ */
+int srank_source_find(spank_t spank, bool batch, const struct launch_settings *settings,
+		      struct srank_found *found, struct launch_error *err);
+
+void srank_found_clear(struct srank_found *found);
+
 /*
  * The facts of the task that slurm_spank_task_init was called for. DEVICES stand in for
  * the task's own where Slurm leaves its variables unset. Errors as launch_facts_read().
  */
 int srank_source_task(spank_t spank, const struct launch_facts *devices,
-		      struct launch_facts *facts, struct launch_error *err);
+		      const struct srank_found *found, struct launch_facts *facts,
+		      struct launch_error *err);
 
 /* The same for the batch step; see launch_facts_read_batch(). */
-int srank_source_batch(spank_t spank, struct launch_facts *facts,
-		       struct launch_error *err);
+int srank_source_batch(spank_t spank, const struct srank_found *found,
+		       struct launch_facts *facts, struct launch_error *err);

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /*
  * setenvf() in Slurm's src/common/env.c drops a variable that is longer (MAX_ENV_STRLEN),
@@ -51,6 +52,35 @@ static int apply(spank_t spank, const struct launch_environment *env,
 	return 0;
 }
 
+/* "node1", where the user may have written "node1.example.org". */
+static bool is_name_of(const char *node, const char *addr)
+{
+	size_t length = strlen(node);
+
+	return strncasecmp(addr, node, length) == 0 &&
+	       (!addr[length] || (addr[length] == '.' && !strchr(node, '.')));
+}
+
+/*
+ * Whether MASTER_ADDR is rank 0's own node. Where the user has set it, it may be any
+ * host, whose ports are not for us to test; a name that is not known for this node's is
+ * not looked up.
+ */
+static bool meets_here(const struct launch_facts *facts,
+		       const struct launch_settings *settings)
+{
+	struct launch_error ignored = {""};
+	char addr[LAUNCH_ADDR_MAX];
+
+	if (!facts->user_addr || launch_address_is_loopback(facts->user_addr) ||
+	    srank_port_is_own_address(facts->user_addr))
+		return true;
+	return facts->node && (is_name_of(facts->node, facts->user_addr) ||
+			       (launch_node_address(facts->node, settings, addr,
+						    sizeof(addr), &ignored) == 0 &&
+				strcasecmp(addr, facts->user_addr) == 0));
+}
+
 /* Rank 0 of a step whose programs meet at MASTER_PORT tests it before it starts. */
 static int test_port(const struct launch_facts *facts,
 		     const struct launch_settings *settings, struct launch_error *err)
@@ -61,7 +91,8 @@ static int test_port(const struct launch_facts *facts,
 	uint16_t port;
 	int r;
 
-	if (facts->rank != 0 || (settings->launcher && settings->launcher->bare))
+	if (facts->rank != 0 || (settings->launcher && settings->launcher->bare) ||
+	    !meets_here(facts, settings))
 		return 0;
 	r = launch_port(facts, settings, &port, &source, err);
 	if (r)
@@ -118,25 +149,14 @@ static void report(const struct launch_facts *facts,
 	free(text);
 }
 
-/* What every task of the step computes from the same facts, and fails in the same way. */
-static int compute_common(spank_t spank, const struct srank_step *step,
-			  struct launch_facts *facts, struct launch_environment *env,
-			  struct launch_error *err)
+static int set_task(spank_t spank, const struct srank_step *step,
+		    const struct launch_facts *facts, struct launch_environment *env,
+		    struct launch_error *err)
 {
-	int r = srank_source_task(spank, &step->devices, facts, err);
+	int r = launch_environment(facts, &step->settings, env, err);
 
-	if (r || facts->submitit)
+	if (r)
 		return r;
-	return launch_environment(facts, &step->settings, env, err);
-}
-
-/* What depends on the node. */
-static int finish(spank_t spank, const struct srank_step *step,
-		  const struct launch_facts *facts, struct launch_environment *env,
-		  struct launch_error *err)
-{
-	int r = 0;
-
 	if (!launch_has_ranks(facts, &step->settings))
 		return apply(spank, env, err);
 	if (step->gpus)
@@ -148,22 +168,26 @@ static int finish(spank_t spank, const struct srank_step *step,
 	return r ? r : apply(spank, env, err);
 }
 
+/* What one node alone can suffer; all else the tasks of the others find as well. */
+static bool is_local(int r)
+{
+	return r == -ENOMEM || r == -EADDRINUSE || r == -EACCES;
+}
+
 int srank_task(spank_t spank, struct srank_step *step, struct launch_error *err)
 {
 	struct launch_facts facts = {0};
 	struct launch_environment env = {0};
-	bool common = true;
 	int r;
 
-	r = compute_common(spank, step, &facts, &env, err);
+	r = srank_source_task(spank, &step->devices, &step->found, &facts, err);
 	if (r == 0 && !facts.submitit) {
-		common = false;
-		r = finish(spank, step, &facts, &env, err);
+		r = set_task(spank, step, &facts, &env, err);
 		if (r == 0)
 			report(&facts, &step->settings);
 	}
-	if (r == -ENOMEM || (r && !common))
-		step->shared->abandon = facts.ntasks > 1;
+	if (is_local(r) && facts.ntasks != 1)
+		step->shared->abandon = true;
 	launch_environment_clear(&env);
 	launch_facts_clear(&facts);
 	return r;
@@ -176,7 +200,7 @@ int srank_task_batch(spank_t spank, const struct srank_step *step,
 	struct launch_environment env = {0};
 	int r;
 
-	r = srank_source_batch(spank, &facts, err);
+	r = srank_source_batch(spank, &step->found, &facts, err);
 	if (r == 0)
 		r = launch_environment_batch(&facts, &step->settings, &env, err);
 	if (r == 0)

@@ -9,8 +9,10 @@
 #include "spank/launch/gpus.h"
 #include "spank/launch/settings.h"
 #include "spank/plugin/shared.h"
+#include "spank/plugin/source.h"
 
 #include <slurm/spank.h>
+#include <stdbool.h>
 
 /* What slurmstepd's parent process has gathered for all tasks of its node. */
 struct srank_step {
@@ -18,7 +20,10 @@ struct srank_step {
 	struct launch_error error;   /* the first one; the tasks report it */
 	struct launch_facts devices; /* gpus and gpu_variables of the step on this node */
 	struct launch_gpus *gpus;    /* the same with their places; NULL: none */
+	struct srank_found found;    /* what a task cannot find out by itself */
 	struct srank_shared *shared; /* NULL before user_init */
+	bool abandon;   /* it failed here, and the tasks of other nodes do not know */
+	bool abandoned; /* slurmctld was told to end the step */
 };
 
 /*

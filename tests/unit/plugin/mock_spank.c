@@ -3,8 +3,10 @@
  */
 #include "tests/unit/plugin/mock_spank.h"
 
+#include "spank/plugin/compat.h"
+
+#include <arpa/inet.h>
 #include <signal.h>
-#include <slurm/slurm.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +34,8 @@ void mock_reset(void)
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (mock == MAP_FAILED)
 		abort();
-	*mock = (struct mock){.context = S_CTX_REMOTE, .job_id = 1, .local_tasks = 1};
+	*mock = (struct mock){
+		.context = S_CTX_REMOTE, .job_id = 1, .local_tasks = 1, .nnodes = 1};
 }
 
 static int find(const char *name)
@@ -132,7 +135,9 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
 
 	if (fails())
 		return ESPANK_ERROR;
-	if (mock->context != S_CTX_REMOTE)
+	/* In srun, once the step is made. */
+	if (mock->context != S_CTX_REMOTE &&
+	    (mock->context != S_CTX_LOCAL || item == S_JOB_LOCAL_TASK_COUNT))
 		return ESPANK_NOT_REMOTE;
 	va_start(arguments, item);
 	switch (item) {
@@ -141,6 +146,9 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
 		break;
 	case S_JOB_STEPID:
 		*va_arg(arguments, uint32_t *) = mock->step_id;
+		break;
+	case S_JOB_NNODES:
+		*va_arg(arguments, uint32_t *) = mock->nnodes;
 		break;
 	case S_JOB_LOCAL_TASK_COUNT:
 		*va_arg(arguments, uint32_t *) = mock->local_tasks;
@@ -267,3 +275,105 @@ int slurm_kill_job_step(uint32_t job_id, uint32_t step_id, uint16_t signal)
 	return kill_step(job_id, step_id, signal);
 }
 #endif
+
+/* Behind one another, so that one free() does it. */
+slurm_step_layout_t *slurm_job_step_layout_get(slurm_step_id_t *step_id)
+{
+	struct {
+		slurm_step_layout_t layout;
+		uint16_t tasks[8];
+		uint32_t *tids[8], ids[8][8];
+	} * all;
+
+	mock->layouts++;
+	mock->layout_job = step_id->job_id;
+	mock->layout_step = step_id->step_id;
+	if (fails() || !mock->nodes || step_id->step_het_comp != NO_VAL)
+		return NULL;
+	mock_inside++;
+	all = calloc(1, sizeof(*all));
+	all->layout.node_list = strdup(mock->nodes);
+	mock_inside--;
+	all->layout.tasks = all->tasks;
+	all->layout.tids = all->tids;
+	all->layout.task_cnt = mock->layout_tasks;
+	for (uint32_t i = 0; i < mock->layout_tasks; i++) {
+		uint32_t node = mock->layout[i];
+
+		if (all->layout.node_cnt <= node)
+			all->layout.node_cnt = node + 1;
+		all->ids[node][all->tasks[node]++] = i;
+	}
+	for (int i = 0; i < 8; i++)
+		all->tids[i] = all->ids[i];
+	return &all->layout;
+}
+
+void slurm_job_step_layout_free(slurm_step_layout_t *layout)
+{
+	free(layout->node_list);
+	free(layout);
+}
+
+char *slurm_conf_get_address(const char *node_name)
+{
+	char *copy;
+
+	mock_inside++;
+	copy = mock->node_addr ? strdup(mock->node_addr) : NULL;
+	mock_inside--;
+	return copy;
+}
+
+void slurm_xfree(void **item)
+{
+	free(*item);
+	*item = NULL;
+}
+
+/* In place of the C library's. */
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+		struct addrinfo **result)
+{
+	const struct mock_address *row = mock->addresses;
+	struct addrinfo **end = result;
+
+	mock->lookups++;
+	*result = NULL;
+	if (fails())
+		return EAI_AGAIN;
+	for (; row && row->name; row++) {
+		struct {
+			struct addrinfo info;
+			struct sockaddr_in6 address;
+		} * entry;
+
+		if (strcmp(row->name, name) != 0)
+			continue;
+		if (row->error)
+			return row->error;
+		mock_inside++;
+		entry = calloc(1, sizeof(*entry));
+		mock_inside--;
+		entry->info.ai_addr = (struct sockaddr *)&entry->address;
+		entry->info.ai_family = strchr(row->address, ':') ? AF_INET6 : AF_INET;
+		if (entry->info.ai_family == AF_INET)
+			inet_pton(AF_INET, row->address,
+				  &((struct sockaddr_in *)&entry->address)->sin_addr);
+		else
+			inet_pton(AF_INET6, row->address, &entry->address.sin6_addr);
+		*end = &entry->info;
+		end = &entry->info.ai_next;
+	}
+	return *result ? 0 : EAI_NONAME;
+}
+
+void freeaddrinfo(struct addrinfo *info)
+{
+	while (info) {
+		struct addrinfo *next = info->ai_next;
+
+		free(info);
+		info = next;
+	}
+}

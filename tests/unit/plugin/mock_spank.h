@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <netdb.h>
+#include <slurm/slurm.h>
 #include <slurm/spank.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +21,7 @@ struct mock {
 	spank_context_t context;
 
 	/* Items; those of a task count only while a task is set. */
-	uint32_t job_id, step_id, local_tasks;
+	uint32_t job_id, step_id, local_tasks, nnodes;
 	bool in_task;
 	int task;
 	pid_t pids[8]; /* of the tasks; 0: this process */
@@ -31,7 +33,24 @@ struct mock {
 	/* From now on the call number FAIL (from 1) of any spank_ function fails. */
 	int fail, calls;
 
+	/* What slurmctld answers: the tasks of LAYOUT, their nodes' places in NODES. */
+	const char *nodes; /* NULL: it does not */
+	uint32_t layout_tasks, layout[8];
+	/* NodeAddr of every node; NULL: not known. */
+	const char *node_addr;
+	/*
+	 * What the resolver knows: the first row with that name, then one for each
+	 * address. Without a row, or with an error in it, it has none. NULL name ends it.
+	 */
+	const struct mock_address {
+		const char *name, *address;
+		int error;
+	} * addresses;
+
 	/* What it did. */
+	int layouts; /* slurm_job_step_layout_get() */
+	uint32_t layout_job, layout_step;
+	int lookups;    /* getaddrinfo() */
 	int set, unset; /* spank_setenv(), spank_unsetenv() */
 	int killed;     /* slurm_kill_job_step() */
 	uint32_t killed_job, killed_step;

@@ -57,6 +57,7 @@ void step_reset(void)
 	mock->job_id = 4711;
 	mock->step_id = 2;
 	mock->local_tasks = 2;
+	mock->nnodes = 2;
 	for (size_t i = 0; i < sizeof(environment) / sizeof(*environment); i++)
 		mock_setenv(environment[i][0], environment[i][1]);
 }

@@ -69,15 +69,41 @@ enum {
 	STATUS_NOTHING,
 };
 
-/* A whole life in a process of its own; the status of one of its kind. */
-static int run(bool batch, int fail_call, int fail_allocation, bool *failed)
+enum kind {
+	KIND_STEP,
+	KIND_BATCH,
+	/* A component of a heterogeneous step, where all is asked for that can be. */
+	KIND_COMPONENT,
+};
+
+static void make_component(void)
 {
+	static const struct mock_address dns[] = {
+		{"n2", "10.0.0.2"},
+		{NULL},
+	};
+
+	mock->nnodes = 1;
+	mock->nodes = "n2";
+	mock->layout_tasks = 2;
+	mock->addresses = dns;
+	mock->node_addr = "10.0.0.3";
+	mock_setenv("SLURM_GTIDS", "2,3");
+	mock_setenv("SLURMD_NODENAME", "n1");
+}
+
+/* A whole life in a process of its own; the status of one of its kind. */
+static int run(enum kind kind, int fail_call, int fail_allocation, bool *failed)
+{
+	bool batch = kind == KIND_BATCH;
 	int status;
 	pid_t pid;
 
 	step_reset();
 	if (batch)
 		step_batch();
+	if (kind == KIND_COMPONENT)
+		make_component();
 	mock_setenv("CUDA_VISIBLE_DEVICES", "0,1");
 	mock_setenv("SLURM_STEP_GPUS", "0,1");
 	pid = fork();
@@ -88,7 +114,8 @@ static int run(bool batch, int fail_call, int fail_allocation, bool *failed)
 		step_forked();
 		mock->fail = fail_call;
 		failing = fail_allocation;
-		step_begin(&(struct asked){.srank = "torch"});
+		step_begin(&(struct asked){
+			.srank = kind == KIND_COMPONENT ? "torch,addr=ip" : "torch"});
 		step_task();
 		/* Said in a place that the parent sees. */
 		if (fail_allocation)
@@ -109,13 +136,14 @@ static int run(bool batch, int fail_call, int fail_allocation, bool *failed)
 	return WEXITSTATUS(status);
 }
 
-static void check(bool batch, bool memory)
+static void check(enum kind kind, bool memory)
 {
+	bool batch = kind == KIND_BATCH;
 	int ended = 0;
 
 	for (int i = 1; i < FAULTS_MAX; i++) {
 		bool failed;
-		int status = run(batch, memory ? 0 : i, memory ? i : 0, &failed);
+		int status = run(kind, memory ? 0 : i, memory ? i : 0, &failed);
 
 		if (!failed) {
 			assert_int_equal(status, STATUS_COMPLETE);
@@ -140,22 +168,64 @@ static void check(bool batch, bool memory)
 
 static void test_step_calls(void **state)
 {
-	check(false, false);
+	check(KIND_STEP, false);
 }
 
 static void test_step_memory(void **state)
 {
-	check(false, true);
+	check(KIND_STEP, true);
 }
 
 static void test_batch_calls(void **state)
 {
-	check(true, false);
+	check(KIND_BATCH, false);
 }
 
 static void test_batch_memory(void **state)
 {
-	check(true, true);
+	check(KIND_BATCH, true);
+}
+
+static void test_component_calls(void **state)
+{
+	check(KIND_COMPONENT, false);
+}
+
+static void test_component_memory(void **state)
+{
+	check(KIND_COMPONENT, true);
+}
+
+/* In srun no failure is an error: the step starts with the variable, or without. */
+static void test_srun(void **state)
+{
+	for (int memory = 0; memory < 2; memory++) {
+		int i = 0;
+		bool failed;
+
+		do {
+			mock_reset();
+			mock->context = S_CTX_LOCAL;
+			mock->nodes = "n[1-2]";
+			mock->layout_tasks = 2;
+			setenv("SLURM_DISTRIBUTION", "arbitrary", 1);
+			allocations = 0;
+			assert_int_equal(step_init("default=on"), 0);
+			assert_int_equal(slurm_spank_init_post_opt(NULL, 0, NULL), 0);
+			i++;
+			mock->calls = 0;
+			mock->fail = memory ? 0 : i;
+			failing = memory ? i : 0;
+			assert_int_equal(slurm_spank_local_user_init(NULL, 0, NULL), 0);
+			failed = memory ? allocations >= i : mock->calls >= i;
+			mock->fail = failing = 0;
+			assert_true(failed || getenv("SLURM_SRANK_NODES"));
+			unsetenv("SLURM_SRANK_NODES");
+			step_end();
+		} while (failed);
+		assert_true(i > 3);
+	}
+	unsetenv("SLURM_DISTRIBUTION");
 }
 
 int main(void)
@@ -165,6 +235,9 @@ int main(void)
 		cmocka_unit_test(test_step_memory),
 		cmocka_unit_test(test_batch_calls),
 		cmocka_unit_test(test_batch_memory),
+		cmocka_unit_test(test_component_calls),
+		cmocka_unit_test(test_component_memory),
+		cmocka_unit_test(test_srun),
 	};
 
 	return cmocka_run_group_tests_name("faults", tests, NULL, NULL);

@@ -113,6 +113,16 @@ static void test_local_option(void **state)
 		 */
 		{"prot=1", NULL, "torch", -1, "error: srank: plugstack.conf: prot: "},
 		{"prot=1", NULL, "off", 0, ""},
+		/* What the site has fixed or forbidden is refused here, too. */
+		{"lock=gpus gpus=none", NULL, "torch,gpus=mask", -1,
+		 "error: srank: --srank: gpus=mask: gpus is fixed by this site"},
+		{"lock=gpus gpus=none", NULL, "torch,gpus=none", 0, ""},
+		{"lock=gpus gpus=none", "gpus=mask", "torch", -1,
+		 "error: srank: SRANK: gpus=mask: gpus is fixed by this site"},
+		{"forbid=port", NULL, "port=20001", -1,
+		 "port=20001: this site does not allow port="},
+		{"default=on lock=default", NULL, "off", -1, "fixed by this site"},
+		{"prot=1 default=on", NULL, "torch", -1, "plugstack.conf: prot: "},
 		{NULL, "torchrn", "torch", -1, "error: srank: SRANK: torchrn"},
 		{NULL, "torchrn", "off", 0, ""},
 	};
@@ -165,29 +175,59 @@ static void test_local_srank(void **state)
 	}
 }
 
-static void test_help(void **state)
+static int give_help_option(void)
+{
+	return mock->option.cb(mock->option.val, "help", 0);
+}
+
+static int look_at_srank(void)
+{
+	return slurm_spank_init_post_opt(NULL, 0, NULL);
+}
+
+/* What ASK writes to descriptor FD must be the help, and it must return -1. */
+static void assert_helps(int fd, int (*ask)(void))
 {
 	char text[8192] = "";
-	int out = dup(STDOUT_FILENO), ends[2], r;
+	int out = dup(fd), ends[2], r;
 	ssize_t length;
 
-	mock_reset();
-	mock->context = S_CTX_LOCAL;
-	step_init(NULL);
 	assert_int_equal(pipe(ends), 0);
-	fflush(stdout);
-	dup2(ends[1], STDOUT_FILENO);
-	r = mock->option.cb(mock->option.val, "help", 0);
-	dup2(out, STDOUT_FILENO);
+	fflush(NULL);
+	dup2(ends[1], fd);
+	r = ask();
+	fflush(NULL);
+	dup2(out, fd);
 	close(ends[1]);
 	length = read(ends[0], text, sizeof(text) - 1);
 	close(ends[0]);
 	close(out);
 	assert_int_equal(r, -1);
-	assert_string_equal(mock->log, "");
 	assert_true(length > 0);
 	assert_non_null(strstr(text, "gpus=order|mask|first|map:LIST|none"));
 	assert_non_null(strstr(text, "torchrun"));
+}
+
+/* The variable's is for stderr, for the job may go on. */
+static void test_help(void **state)
+{
+	mock_reset();
+	mock->context = S_CTX_LOCAL;
+	step_init(NULL);
+	assert_helps(STDOUT_FILENO, give_help_option);
+	assert_string_equal(mock->log, "");
+	step_end();
+
+	mock_reset();
+	mock->context = S_CTX_LOCAL;
+	step_init(NULL);
+	setenv("SRANK", "help", 1);
+	assert_helps(STDERR_FILENO, look_at_srank);
+	assert_logged("error: srank: SRANK=help sets nothing; ");
+	/* With the option, there is something to do. */
+	assert_int_equal(mock->option.cb(0, "torch", 0), 0);
+	assert_int_equal(look_at_srank(), 0);
+	unsetenv("SRANK");
 	step_end();
 }
 
@@ -332,6 +372,7 @@ static void test_long_variables(void **state)
 	mock_setenv("SLURM_STEP_NODELIST", list);
 	mock_setenv("SLURM_STEP_TASKS_PER_NODE", "2(x2500)");
 	mock_setenv("SLURM_STEP_NUM_NODES", "2500");
+	mock->nnodes = 2500;
 	mock_setenv("SLURM_STEP_NUM_TASKS", "5000");
 	mock_setenv("SLURM_NODEID", "2499");
 	mock_setenv("SLURM_PROCID", "4999");
@@ -467,7 +508,8 @@ static void test_batch_errors(void **state)
 	} rows[] = {
 		{{NULL, NULL, "torchrn"}, NULL, NULL, "error: srank: --srank: torchrn: "},
 		{{NULL, "torchrn", NULL}, NULL, NULL, "error: srank: SRANK: torchrn: "},
-		{{"default=on prot=1", NULL, NULL}, NULL, NULL, "plugstack.conf: prot: "},
+		{{"prot=1", NULL, ""}, NULL, NULL, "plugstack.conf: prot: "},
+		{{"lock=port", NULL, "port=1"}, NULL, NULL, "port is fixed by this site"},
 		{{NULL, NULL, ""}, "SLURM_JOB_NODELIST", NULL, "SLURM_JOB_NODELIST"},
 		{{NULL, NULL, ""}, "SLURM_JOB_NODELIST", "n[", "SLURM_JOB_NODELIST"},
 		{{NULL, NULL, ""}, "SLURM_JOB_ID", "x", "SLURM_JOB_ID"},
@@ -509,6 +551,9 @@ static void test_task_errors(void **state)
 		{{NULL, NULL, "torchrn"}, NULL, NULL, "error: srank: --srank: torchrn: "},
 		{{NULL, "torchrn", NULL}, NULL, NULL, "error: srank: SRANK: torchrn: "},
 		{{"prot=1", NULL, "torch"}, NULL, NULL, "plugstack.conf: prot: "},
+		{{"default=on prot=1", "torch", NULL}, NULL, NULL, "plugstack.conf: "},
+		{{"default=on prot=1", "torchrn", NULL}, NULL, NULL, "SRANK: torchrn: "},
+		{{"lock=port", "port=1", NULL}, NULL, NULL, "port is fixed by this site"},
 		{{NULL, NULL, ""}, "SLURM_PROCID", NULL, "SLURM_PROCID is not set"},
 		{{NULL, NULL, ""}, "SLURM_PROCID", "4", "SLURM_PROCID=4"},
 		{{NULL, NULL, ""},
@@ -535,6 +580,77 @@ static void test_task_errors(void **state)
 		/* The other nodes find the same. */
 		assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
 		assert_int_equal(mock->killed, 0);
+		step_end();
+	}
+}
+
+/*
+ * A slip in plugstack.conf is no reason to end the steps of those who did not ask; it is
+ * in the node's log, and srun says nothing.
+ */
+static void test_site_fault(void **state)
+{
+	for (int batch = 0; batch < 2; batch++) {
+		step_reset();
+		if (batch)
+			step_batch();
+		step_begin(&(struct asked){.site = "default=on gpus=oder"});
+		assert_logged("error: srank: plugstack.conf: gpus=oder: no such value; "
+			      "did you mean gpus=order?");
+		assert_logged("; default=on is without effect\n");
+		assert_int_equal(count_logged("error: "), 1);
+		step_task();
+		assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+		assert_int_equal(mock->set + mock->unset + mock->killed, 0);
+		assert_int_equal(count_logged("error: "), 1);
+		step_end();
+	}
+
+	mock_reset();
+	mock->context = S_CTX_LOCAL;
+	step_init("default=on gpus=oder");
+	assert_int_equal(slurm_spank_init_post_opt(NULL, 0, NULL), 0);
+	assert_int_equal(slurm_spank_local_user_init(NULL, 0, NULL), 0);
+	assert_string_equal(mock->log, "");
+	step_end();
+}
+
+/*
+ * What fails in slurmstepd itself, on one node, before there are tasks: these end, and
+ * slurmctld is told so, once, that the other nodes' tasks do not wait for them.
+ */
+static void test_node_fails(void **state)
+{
+	/* The number of the node's tasks, and no answer from the resolver. */
+	static const struct {
+		const char *option;
+		int fail; /* call in user_init */
+		const char *log;
+		int killed;
+	} rows[] = {
+		{"torch", 1, "error: srank: number of tasks on this node: ", 1},
+		{"torch,addr=ip", 2, "cannot read the task's environment", 0},
+		{"torch,addr=ip", 0, "error: srank: addr=ip: n1: Temporary failure", 1},
+	};
+	static const struct mock_address none[] = {{"n1", NULL, EAI_AGAIN}, {NULL}};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		step_reset();
+		mock->addresses = none;
+		step_init(NULL);
+		mock->option.cb(0, rows[i].option, 1);
+		assert_int_equal(slurm_spank_init_post_opt(NULL, 0, NULL), 0);
+		mock->calls = 0;
+		mock->fail = rows[i].fail;
+		assert_int_equal(slurm_spank_user_init(NULL, 0, NULL), 0);
+		mock->fail = 0;
+		for (int task = 0; task < 2; task++) {
+			assert_int_equal(step_task_status(), 1);
+			assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+		}
+		assert_logged(rows[i].log);
+		if (mock->killed != rows[i].killed)
+			fail_msg("row %zu: %d messages", i, mock->killed);
 		step_end();
 	}
 }
@@ -613,6 +729,15 @@ static void test_busy_port(void **state)
 	assert_int_equal(mock->killed_step, 2);
 	step_end();
 
+	/* Once for a node, however many of its tasks fail, and when. */
+	begin_rank_0("torch", port);
+	for (int task = 0; task < 2; task++) {
+		assert_int_equal(step_task_status(), 1);
+		assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+	}
+	assert_int_equal(mock->killed, 1);
+	step_end();
+
 	/* A port of the user's choice is tested, too. */
 	begin_rank_0("torch", 0);
 	snprintf(text, sizeof(text), "%d", port);
@@ -648,6 +773,38 @@ static void test_busy_port(void **state)
 	step_task();
 	assert_string_equal(mock->log, "");
 	step_end();
+}
+
+/* Rank 0 is on n1, and a process there has the port. */
+static void test_busy_port_elsewhere(void **state)
+{
+	static const struct {
+		const char *addr;
+		const char *list;
+		bool tested;
+	} rows[] = {
+		{"n1", "torch", true},
+		{"N1", "torch", true},
+		{"n1.example.org", "torch", true},
+		{"n1-ib.example.org", "torch,suffix=-ib,domain=example.org", true},
+		{"n1-ib.example.org", "torch", false},
+		{"n10", "torch", false},
+		{"n2", "torch", false},
+		{"login.example.org", "torch", false},
+		/* TEST-NET-1 (RFC 5737), which is no host's. */
+		{"192.0.2.1", "torch", false},
+		{"2001:db8::1", "torch", false},
+	};
+	int port, fd = listen_somewhere(&port);
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		begin_rank_0(rows[i].list, port);
+		mock_setenv("MASTER_ADDR", rows[i].addr);
+		if (step_task_status() != rows[i].tested)
+			fail_msg("%s: %s", rows[i].addr, mock->log);
+		step_end();
+	}
+	close(fd);
 }
 
 static void test_verbose(void **state)
@@ -739,6 +896,258 @@ static void test_forgets(void **state)
 	step_task();
 	assert_int_equal(mock->set, 0);
 	step_end();
+}
+
+/* srun asks for the layout of an arbitrary step, and of no other. */
+static void test_order(void **state)
+{
+	static const struct {
+		const char *site, *option, *distribution;
+		const char *nodes; /* in the answer; NULL: none */
+		const char *variable;
+		int layouts;
+	} rows[] = {
+		{NULL, "", "arbitrary", "n[1-3]", "4711.2:n[3,1-2]:0,1,2,1", 1},
+		{NULL, "torch", "arbitrary", "n[1-3]", "4711.2:n[3,1-2]:0,1,2,1", 1},
+		{"default=on", NULL, "arbitrary,NoPack", "n[1-3]",
+		 "4711.2:n[3,1-2]:0,1,2,1", 1},
+		/* Nobody asked, or the order is known. */
+		{NULL, NULL, "arbitrary", "n[1-3]", NULL, 0},
+		{"default=on", "off", "arbitrary", "n[1-3]", NULL, 0},
+		{"default=on gpus=oder", NULL, "arbitrary", "n[1-3]", NULL, 0},
+		{NULL, "", "block", "n[1-3]", NULL, 0},
+		{NULL, "", NULL, "n[1-3]", NULL, 0},
+		/* No answer, and one that is none. */
+		{NULL, "", "arbitrary", NULL, NULL, 1},
+		{NULL, "", "arbitrary", "n[1-", NULL, 1},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const char *variable;
+
+		mock_reset();
+		mock->context = S_CTX_LOCAL;
+		mock->job_id = 4711;
+		mock->step_id = 2;
+		mock->nodes = rows[i].nodes;
+		mock->layout_tasks = 4;
+		memcpy(mock->layout, (uint32_t[]){2, 0, 1, 0}, 4 * sizeof(uint32_t));
+		if (rows[i].distribution)
+			setenv("SLURM_DISTRIBUTION", rows[i].distribution, 1);
+		step_init(rows[i].site);
+		if (rows[i].option)
+			mock->option.cb(mock->option.val, rows[i].option, 0);
+		assert_int_equal(slurm_spank_init_post_opt(NULL, 0, NULL), 0);
+		assert_int_equal(slurm_spank_local_user_init(NULL, 0, NULL), 0);
+		variable = getenv("SLURM_SRANK_NODES");
+		if (!variable != !rows[i].variable ||
+		    (variable && strcmp(variable, rows[i].variable) != 0))
+			fail_msg("row %zu: %s", i, variable ? variable : "not set");
+		assert_int_equal(mock->layouts, rows[i].layouts);
+		if (mock->layouts) {
+			assert_int_equal(mock->layout_job, 4711);
+			assert_int_equal(mock->layout_step, 2);
+		}
+		assert_int_equal(count_logged("error: "), 0);
+		step_end();
+		unsetenv("SLURM_SRANK_NODES");
+		unsetenv("SLURM_DISTRIBUTION");
+	}
+}
+
+/* The step of an arbitrary distribution, as srun hands it on. */
+static void test_arbitrary(void **state)
+{
+	step_reset();
+	mock_setenv("SLURM_DISTRIBUTION", "arbitrary");
+	mock_setenv("SLURM_SRANK_NODES", "4711.2:n[2,1]:0,1,1,0");
+	step_begin(&(struct asked){.option = "torch"});
+	step_task();
+	assert_variables((const char *[]){"MASTER_ADDR=n2", "NODE_RANK=0", "RANK=3",
+					  "SLURM_SRANK_NODES", NULL});
+	assert_int_equal(mock->layouts, 0);
+	step_end();
+}
+
+/*
+ * Rank 3 in the second component of `srun -n2 -w n7,n9 : -n2 -w n1`, whose nodes are
+ * n[1,7,9] by name. The numbers of the components are 4711 and 4712.
+ */
+static void begin_component(const char *option, const char *nodes, const char *user_addr)
+{
+	step_reset();
+	mock->job_id = 4712;
+	mock->nnodes = 1;
+	mock->nodes = nodes;
+	mock->layout_tasks = 2;
+	memcpy(mock->layout, (uint32_t[]){1, 0}, 2 * sizeof(uint32_t));
+	mock_setenv("SLURM_STEP_NODELIST", "n[1,7,9]");
+	mock_setenv("SLURM_STEP_NUM_NODES", "3");
+	mock_setenv("SLURM_STEP_TASKS_PER_NODE", "2,1(x2)");
+	mock_setenv("SLURM_NODEID", "2");
+	mock_setenv("SLURM_GTIDS", "2,3");
+	mock_setenv("SLURMD_NODENAME", "n1");
+	if (user_addr)
+		mock_setenv("MASTER_ADDR", user_addr);
+	step_begin(&(struct asked){.option = option});
+}
+
+static void test_heterogeneous(void **state)
+{
+	/* The layout is of n[7,9], and rank 0 on the second. */
+	begin_component("torch", "n[7,9]", NULL);
+	assert_int_equal(mock->layouts, 1);
+	assert_int_equal(mock->layout_job, 4711);
+	assert_int_equal(mock->layout_step, 2);
+	step_task();
+	assert_variables((const char *[]){"MASTER_ADDR=n9", "RANK=3", "WORLD_SIZE=4",
+					  "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", NULL});
+	step_end();
+
+	/* slurmctld does not answer: no guess. */
+	begin_component("torch", NULL, NULL);
+	assert_int_equal(mock->layouts, 1);
+	assert_int_equal(step_task_status(), 1);
+	assert_logged("set MASTER_ADDR");
+	assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+	assert_int_equal(mock->killed, 0);
+	step_end();
+
+	/* Ranks that meet elsewhere need no question. */
+	begin_component("mpi", "n[7,9]", NULL);
+	assert_int_equal(mock->layouts, 0);
+	step_task();
+	step_end();
+
+	/* Nor does who says where they meet, nor an ordinary step. */
+	begin_component("torch", "n[7,9]", "n9");
+	assert_int_equal(mock->layouts, 0);
+	step_task();
+	assert_variables((const char *[]){"MASTER_ADDR=n9", "RANK=3", NULL});
+	step_end();
+	step_reset();
+	mock->nodes = "n[1-2]";
+	step_begin(&(struct asked){.option = "torch"});
+	step_task();
+	assert_int_equal(mock->layouts + mock->lookups, 0);
+	step_end();
+}
+
+/* The address of n1 as seen from n2, with what hosts files and slurm.conf say. */
+static void test_address(void **state)
+{
+	static const struct mock_address dns[] = {
+		{"n1", "10.0.0.1"},
+		{"n1-ib.example.org", "10.9.0.1"},
+		{NULL},
+	};
+	static const struct mock_address debian[] = {
+		{"n1", "127.0.1.1"},
+		{"mgmt1", "10.8.0.1"},
+		{NULL},
+	};
+	static const struct mock_address v6[] = {
+		{"n1", "fe80::1"},
+		{"n1", "2001:db8::11"},
+		{"n1", "10.0.0.1"},
+		{NULL},
+	};
+	static const struct mock_address broken[] = {
+		{"n1", NULL, EAI_FAIL},
+		{NULL},
+	};
+	static const struct {
+		const char *list;
+		const struct mock_address *addresses;
+		const char *node_addr;
+		const char *addr; /* NULL: the tasks end with LOG */
+		const char *log;
+		int lookups;
+	} rows[] = {
+		{"torch", dns, "10.8.0.1", "n1", NULL, 0},
+		{"torch,addr=name", dns, "10.8.0.1", "n1", NULL, 0},
+		{"torch,addr=ip", dns, "10.8.0.1", "10.0.0.1", NULL, 1},
+		{"torch,addr=ip", dns, NULL, "10.0.0.1", NULL, 1},
+		{"torch,addr=ip,suffix=-ib,domain=example.org", dns, "10.8.0.1",
+		 "10.9.0.1", NULL, 1},
+		/* A host that knows itself by loopback, or not at all: NodeAddr. */
+		{"torch,addr=ip", debian, "mgmt1", "10.8.0.1", NULL, 2},
+		{"torch,addr=ip", broken, "n1", NULL,
+		 "addr=ip: n1: Non-recoverable failure in name resolution; use addr=name",
+		 1},
+		{"torch,addr=ip", debian, "n1", NULL, "127.0.1.1", 1},
+		/* Not where suffix= asks for another network. */
+		{"torch,addr=ip,suffix=-x", debian, "mgmt1", NULL,
+		 "addr=ip: n1-x: Name or service not known", 1},
+		{"torch,addr=ip", v6, "n1", "2001:db8::11", NULL, 1},
+		{"torch,addr=nodeaddr", dns, "10.8.0.1", "10.8.0.1", NULL, 0},
+		{"torch,addr=nodeaddr", dns, "mgmt1", "mgmt1", NULL, 0},
+		{"torch,addr=nodeaddr,suffix=-ib", dns, "mgmt1", "mgmt1", NULL, 0},
+		{"torch,addr=nodeaddr", dns, "2001:db8::8", "2001:db8::8", NULL, 0},
+		{"torch,addr=nodeaddr", dns, NULL, NULL,
+		 "addr=nodeaddr: Slurm has no NodeAddr of node n1 on this host", 0},
+		{"torch,addr=nodeaddr", dns, "localhost", NULL, "localhost", 0},
+		{"mpi,addr=ip", broken, "n1", "", NULL, 0},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		for (int batch = 0; batch < 2; batch++) {
+			const char *addr;
+
+			if (batch && !*(rows[i].addr ? rows[i].addr : "n1"))
+				continue;
+			step_reset();
+			if (batch)
+				step_batch();
+			mock->addresses = rows[i].addresses;
+			mock->node_addr = rows[i].node_addr;
+			step_begin(&(struct asked){.option = rows[i].list});
+			/* Before the tasks, and not in each. */
+			if (mock->lookups != rows[i].lookups)
+				fail_msg("row %zu: %d look-ups", i, mock->lookups);
+			if (!rows[i].addr && !batch) {
+				assert_int_equal(step_task_status(), 1);
+				assert_logged(rows[i].log);
+				assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+				assert_int_equal(mock->killed, 0);
+				step_end();
+				continue;
+			}
+			step_task();
+			addr = mock_getenv("MASTER_ADDR");
+			if (strcmp(addr ? addr : "", rows[i].addr ? rows[i].addr : ""))
+				fail_msg("row %zu: MASTER_ADDR is %s", i, addr);
+			if (!rows[i].addr)
+				assert_logged(rows[i].log);
+			assert_int_equal(mock->lookups, rows[i].lookups);
+			step_end();
+		}
+	}
+}
+
+/* torchrun --local-addr is this node's own, n2, by the same rule. */
+static void test_local_address(void **state)
+{
+	static const struct mock_address dns[] = {
+		{"n1", "10.0.0.1"},
+		{"n2", "10.0.0.2"},
+		{NULL},
+	};
+
+	step_reset();
+	mock_setenv("SLURM_STEP_TASKS_PER_NODE", "1(x2)");
+	mock_setenv("SLURM_STEP_NUM_TASKS", "2");
+	mock_setenv("SLURM_PROCID", "1");
+	mock_setenv("SLURM_LOCALID", "0");
+	mock->local_tasks = 1;
+	mock->addresses = dns;
+	setenv("SLURMD_NODENAME", "n2", 1);
+	step_begin(&(struct asked){.option = "torchrun,elastic=1:2,addr=ip"});
+	step_task();
+	assert_variables((const char *[]){"PET_RDZV_ENDPOINT=10.0.0.1:41001",
+					  "PET_LOCAL_ADDR=10.0.0.2", NULL});
+	step_end();
+	unsetenv("SLURMD_NODENAME");
 }
 
 static void write_file(const char *root, const char *path, const char *text)
@@ -870,14 +1279,14 @@ static void test_gpus(void **state)
 		step_end();
 	}
 
-	/* A GPU that this node does not have ends the step: the others may well start. */
+	/* A GPU that does not exist: every node finds that, and sends nothing. */
 	step_reset();
 	mock_setenv("CUDA_VISIBLE_DEVICES", "0,1");
 	step_begin(&(struct asked){.option = "torch,gpus=map:5"});
 	assert_int_equal(step_task_status(), 1);
 	assert_logged("gpus=map:5");
 	assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
-	assert_int_equal(mock->killed, 1);
+	assert_int_equal(mock->killed, 0);
 	step_end();
 
 	end_process(pids[0]);
@@ -907,12 +1316,20 @@ int main(void)
 		cmocka_unit_test(test_option_of_script),
 		cmocka_unit_test(test_batch_errors),
 		cmocka_unit_test(test_task_errors),
+		cmocka_unit_test(test_site_fault),
+		cmocka_unit_test(test_node_fails),
 		cmocka_unit_test(test_no_user_init),
 		cmocka_unit_test(test_submitit),
 		cmocka_unit_test(test_busy_port),
+		cmocka_unit_test(test_busy_port_elsewhere),
 		cmocka_unit_test(test_verbose),
 		cmocka_unit_test(test_terminal),
 		cmocka_unit_test(test_forgets),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_arbitrary),
+		cmocka_unit_test(test_heterogeneous),
+		cmocka_unit_test(test_address),
+		cmocka_unit_test(test_local_address),
 		cmocka_unit_test(test_gpus),
 	};
 

@@ -124,6 +124,24 @@ static void test_root_port(void **state)
 	assert_int_equal(status, 0);
 }
 
+static void test_own_address(void **state)
+{
+	/* Numbers for documentation are no host's (RFC 5737, RFC 3849). */
+	static const struct {
+		const char *addr;
+		bool own;
+	} rows[] = {
+		{"127.0.0.1", true},  {"192.0.2.1", false}, {"2001:db8::1", false},
+		{"localhost", false}, {"", false},          {"127.0.0.1 ", false},
+		{"256.0.0.1", false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		if (srank_port_is_own_address(rows[i].addr) != rows[i].own)
+			fail_msg("\"%s\"", rows[i].addr);
+	}
+}
+
 static void test_leaves_nothing(void **state)
 {
 	uint16_t port;
@@ -134,6 +152,8 @@ static void test_leaves_nothing(void **state)
 	srank_port_test(port);
 	close(fd);
 	srank_port_test(port);
+	srank_port_is_own_address("127.0.0.1");
+	srank_port_is_own_address("192.0.2.1");
 	after = dup(0);
 	close(after);
 	assert_int_equal(before, after);
@@ -142,9 +162,8 @@ static void test_leaves_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table),
-		cmocka_unit_test(test_time_wait),
-		cmocka_unit_test(test_root_port),
+		cmocka_unit_test(test_table),          cmocka_unit_test(test_time_wait),
+		cmocka_unit_test(test_root_port),      cmocka_unit_test(test_own_address),
 		cmocka_unit_test(test_leaves_nothing),
 	};
 
