@@ -460,6 +460,11 @@ with socket.socket() as held:
 		[[ $status == 0 && $stderr == *'warning: port 20099'* && $(wc -l <<<"$output") == 4 ]]
 		run --separate-stderr user "${STEP[@]}" --srank=mpi,port=20099 true
 		[[ $status == 0 && $stderr == '' ]]
+		# Where the ranks meet on another host, or rank 0 is a shell, it is no matter.
+		run --separate-stderr user env MASTER_ADDR=login "${STEP[@]}" --srank=torch,port=20099 show
+		[[ $status == 0 && $stderr == '' && $(wc -l <<<"$output") == 4 ]]
+		run --separate-stderr user script -qec "srun --srank=torch,port=20099 --pty -n1 show" /dev/null
+		[[ $status == 0 && $output == *'- - - - 0 1 node1'* && $output != *taken* ]]
 	done
 	kill "$holder"
 	wait "$holder" || true
@@ -483,23 +488,76 @@ with socket.socket() as held:
 	END
 }
 
-@test "where rank 0 cannot be known, the step ends and says what to do" {
-	run --separate-stderr user srun --srank -w node2 -n1 : -w node1 -n2 show
-	[[ $status != 0 && $output == '' && $stderr == *'set MASTER_ADDR'* ]]
-	run --separate-stderr user env MASTER_ADDR=node2 srun --srank -w node2 -n1 : -w node1 -n2 show
+@test "rank 0 is where it is, and not where the list of nodes begins" {
+	local option
+	run --separate-stderr user srun --srank -w node2 -n1 : -w node1 -n2 \
+		bash -c 'echo $(show) $MASTER_ADDR'
 	[[ $status == 0 ]]
 	diff - <(sort -n <<<"$output") <<-'END'
-		0 3 0 1 0 2 node2
-		1 3 0 2 1 2 node1
-		2 3 1 2 1 2 node1
+		0 3 0 1 0 2 node2 node2
+		1 3 0 2 1 2 node1 node2
+		2 3 1 2 1 2 node1 node2
 	END
-	write hosts <<<$'node2\nnode1'
-	run --separate-stderr user env SLURM_HOSTFILE=hosts srun --srank -m arbitrary -n2 show
-	[[ $status != 0 && $output == '' && $stderr == *'set MASTER_ADDR'* ]]
-	write hosts <<<$'node2\nnode2'
-	run --separate-stderr user env SLURM_HOSTFILE=hosts srun --srank -m arbitrary -n2 \
-		bash -c 'echo $RANK $MASTER_ADDR'
-	[[ $status == 0 && $(sort <<<"$output") == $'0 node2\n1 node2' ]]
+	write hosts <<<$'node2\nnode1\nnode2'
+	for option in --export=ALL --export=NONE; do
+		run --separate-stderr user env SLURM_HOSTFILE=hosts srun "$option" --srank -m arbitrary -n3 \
+			/bin/bash -c 'echo $(/usr/local/bin/show) $MASTER_ADDR ${SLURM_SRANK_NODES-unset}'
+		[[ $status == 0 ]]
+		diff - <(sort -n <<<"$output") <<-'END'
+			0 3 0 2 0 2 node2 node2 unset
+			1 3 0 1 1 2 node1 node2 unset
+			2 3 1 2 0 2 node2 node2 unset
+		END
+	done
+	# Of an outer step, or made up: not of this step, so it says nothing, and srun sets its own.
+	run --separate-stderr user env SLURM_HOSTFILE=hosts SLURM_SRANK_NODES=1.0:node1:0 \
+		srun --srank -m arbitrary -n3 bash -c 'echo $MASTER_ADDR'
+	[[ $status == 0 && $(sort -u <<<"$output") == node2 ]]
+}
+
+@test "a site's slip does not end the steps of those who did not ask" {
+	local log
+	cluster plugstack "optional $PLUGIN default=on gpus=oder"
+	run --separate-stderr user "${STEP[@]}" show
+	[[ $status == 0 && $stderr == '' ]]
+	[[ $(sort -u <<<"$output") == $'- - - - - - node1\n- - - - - - node2' ]]
+	write job <<-'END'
+		#!/bin/bash
+		echo "ran ${MASTER_ADDR-unset}"
+	END
+	[[ $(batch job) == 'ran unset' ]]
+	log=$(cluster env | sed -n 's/^SRANK_CLUSTER_LOGS=//p')
+	grep -q 'srank: plugstack.conf: gpus=oder.*default=on is without effect' "$log/node1/slurmd.log"
+	run --separate-stderr user "${STEP[@]}" --srank show
+	[[ $status != 0 && $output == '' && $stderr == *'did you mean gpus=order?'* ]]
+}
+
+@test "what a site has locked is refused at submit, in its name" {
+	local command
+	cluster plugstack "optional $PLUGIN lock=gpus gpus=none forbid=mpi"
+	for command in "srun -n1 echo started" "sbatch --wrap=true" "salloc -n1 true"; do
+		# shellcheck disable=SC2086 # words
+		run --separate-stderr user ${command/ / --srank=gpus=mask }
+		[[ $status != 0 && $output != *started* ]]
+		[[ $stderr == *'gpus=mask: gpus is fixed by this site (gpus=none); leave it out'* ]]
+		# shellcheck disable=SC2086
+		run --separate-stderr user ${command/ / --srank=mpi }
+		[[ $status != 0 && $stderr == *'this site does not allow'* ]]
+	done
+	run --separate-stderr user srun -n1 --srank=torch,gpus=none show
+	[[ $status == 0 && $output == '0 1 0 1 0 1 node1' ]]
+	# In the environment: the tasks end where srun does not.
+	run --separate-stderr user env SRANK=gpus=mask srun -n1 show
+	[[ $status != 0 && $output == '' && $stderr == *'fixed by this site'* ]]
+}
+
+@test "SRANK=help says that it does nothing" {
+	run --separate-stderr user env SRANK=help srun -n1 show
+	[[ $status == 0 && $output == '- - - - - - node1' ]]
+	[[ $stderr == *torchrun*'srank: SRANK=help sets nothing'* ]]
+	cluster plugstack "required $PLUGIN"
+	run --separate-stderr user env SRANK=help srun -n1 show
+	[[ $status != 0 && $output == '' && $stderr == *'SRANK=help sets nothing'* ]]
 }
 
 @test "a shell at a terminal is no rank of other tasks" {
