@@ -208,7 +208,7 @@ static void find_meeting(spank_t spank)
 
 	if (r)
 		keep_error("address of rank 0", r);
-	step.abandon |= r == -ENOMEM || r == -EAGAIN;
+	step.abandon |= r == -ENOMEM;
 }
 
 static void share(spank_t spank)

@@ -45,8 +45,7 @@ static int not_found(const char *name, int error, struct launch_error *err)
 
 	if (error == EAI_MEMORY)
 		return -ENOMEM;
-	return launch_error_set(err, error == EAI_AGAIN ? -EAGAIN : -EINVAL,
-				"addr=ip: %.80s: %s; " CURE, name, why);
+	return launch_error_set(err, -EINVAL, "addr=ip: %.80s: %s; " CURE, name, why);
 }
 
 static int look_up(const char *name, uint32_t nnodes, char *addr, size_t size,

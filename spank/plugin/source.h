@@ -48,9 +48,8 @@ struct srank_found {
  * Finds out what addr= asks for, and where rank 0 of a heterogeneous step is when the
  * environment does not tell; in the other steps, which are nearly all, that is nothing,
  * and no message is sent. Right between init_post_opt and task_init. A rank 0 that cannot
- * be found is no error here: launch_address() may do without. -EAGAIN with ERR when
- * something did not answer that may well answer other nodes; other errors as from
- * launch_facts_read_shared(), launch_facts_read_batch() and launch_address().
+ * be found is no error here: launch_address() may do without. Errors as from
+ * launch_facts_read_shared(), launch_facts_read_batch() and srank_resolve().
  */
 int srank_source_find(spank_t spank, bool batch, const struct launch_settings *settings,
 		      struct srank_found *found, struct launch_error *err);
