@@ -302,7 +302,8 @@ slurm_step_layout_t *slurm_job_step_layout_get(slurm_step_id_t *step_id)
 
 		if (all->layout.node_cnt <= node)
 			all->layout.node_cnt = node + 1;
-		all->ids[node][all->tasks[node]++] = i;
+		all->ids[node][all->tasks[node]++] =
+			mock->layout_ids ? mock->layout_ids[i] : i;
 	}
 	for (int i = 0; i < 8; i++)
 		all->tids[i] = all->ids[i];

@@ -36,6 +36,7 @@ struct mock {
 	/* What slurmctld answers: the tasks of LAYOUT, their nodes' places in NODES. */
 	const char *nodes; /* NULL: it does not */
 	uint32_t layout_tasks, layout[8];
+	const uint32_t *layout_ids; /* of the tasks; NULL: 0, 1, ... */
 	/* NodeAddr of every node; NULL: not known. */
 	const char *node_addr;
 	/*

@@ -902,11 +902,13 @@ static void test_forgets(void **state)
 /* srun asks for the layout of an arbitrary step, and of no other. */
 static void test_order(void **state)
 {
+	static const uint32_t beyond[] = {0, 1, 4, 2};
 	static const struct {
 		const char *site, *option, *distribution;
 		const char *nodes; /* in the answer; NULL: none */
 		const char *variable;
 		int layouts;
+		const uint32_t *ids;
 	} rows[] = {
 		{NULL, "", "arbitrary", "n[1-3]", "4711.2:n[3,1-2]:0,1,2,1", 1},
 		{NULL, "torch", "arbitrary", "n[1-3]", "4711.2:n[3,1-2]:0,1,2,1", 1},
@@ -921,6 +923,7 @@ static void test_order(void **state)
 		/* No answer, and one that is none. */
 		{NULL, "", "arbitrary", NULL, NULL, 1},
 		{NULL, "", "arbitrary", "n[1-", NULL, 1},
+		{NULL, "", "arbitrary", "n[1-3]", NULL, 1, beyond},
 	};
 
 	for (size_t i = 0; i < COUNT(rows); i++) {
@@ -932,6 +935,7 @@ static void test_order(void **state)
 		mock->step_id = 2;
 		mock->nodes = rows[i].nodes;
 		mock->layout_tasks = 4;
+		mock->layout_ids = rows[i].ids;
 		memcpy(mock->layout, (uint32_t[]){2, 0, 1, 0}, 4 * sizeof(uint32_t));
 		if (rows[i].distribution)
 			setenv("SLURM_DISTRIBUTION", rows[i].distribution, 1);
@@ -1003,6 +1007,23 @@ static void test_heterogeneous(void **state)
 	step_task();
 	assert_variables((const char *[]){"MASTER_ADDR=n9", "RANK=3", "WORLD_SIZE=4",
 					  "LOCAL_RANK=1", "LOCAL_WORLD_SIZE=2", NULL});
+	step_end();
+
+	/* Components of one job: the answer has them all, and the first one's rank 0
+	 * first. */
+	begin_component("torch", NULL, NULL);
+	step_end();
+	mock->nodes = "n[9,7,1]";
+	mock->layout_ids = (uint32_t[]){0, 0, 0};
+	mock->layout_tasks = 3;
+	memcpy(mock->layout, (uint32_t[]){0, 1, 2}, 3 * sizeof(uint32_t));
+	/* This one's name stands in the list of the step where its number points to. */
+	mock_setenv("SLURM_NODEID", "1");
+	mock_setenv("SLURM_STEP_TASKS_PER_NODE", "1,2,1");
+	mock_setenv("SLURMD_NODENAME", "n7");
+	step_begin(&(struct asked){.option = "torch"});
+	step_task();
+	assert_variables((const char *[]){"MASTER_ADDR=n9", "NODE_RANK=1", NULL});
 	step_end();
 
 	/* slurmctld does not answer: no guess. */
