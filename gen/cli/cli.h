@@ -32,6 +32,13 @@ struct cli_command {
 /* Ended by a NULL name. */
 extern const struct cli_command cli_commands[];
 
+/*
+ * Prints `srank NAME: MESSAGE` on one line to stderr; control characters in it are
+ * escaped, as they are by those below.
+ */
+void cli_say(const struct cli_command *command, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
 /* Prints `srank NAME: MESSAGE` and the usage line to stderr. Always CLI_USAGE. */
 enum cli_exit cli_usage(const struct cli_command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -87,9 +94,13 @@ void cli_job_clear(struct cli_job *job);
  * Writes TEXT to PATH at once or not at all: a temporary file in the same folder, renamed
  * when it is complete and on disk. A file with other content is kept unless FORCE, and
  * one with the same is left alone. Something that is no regular file (a pipe, /dev/null)
- * is written to directly. 0; -EEXIST when another content was kept; -errno.
+ * is written to directly. 0; -EEXIST when another content was kept; -ENOLINK when PATH is
+ * a link to something that is not there; -errno.
  */
 int cli_write_file(const char *path, const char *text, size_t length, bool force);
+
+/* The words for what cli_write_file() returned. */
+const char *cli_write_fault(int rc);
 
 /* The commands; each in the file of its name, the small ones in about.c. */
 enum cli_exit cli_gen(const struct cli_command *command, int argc, char **argv);

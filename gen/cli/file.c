@@ -104,6 +104,9 @@ int cli_write_file(const char *path, const char *text, size_t length, bool force
 	if (stat(path, &info) < 0) {
 		if (errno != ENOENT)
 			return -errno;
+		/* A new file would take the place of the link. */
+		if (lstat(path, &info) == 0)
+			return -ENOLINK;
 		mask = umask(0);
 		umask(mask);
 		return replace(path, text, length, 0644 & ~mask);
@@ -135,4 +138,15 @@ int cli_write_file(const char *path, const char *text, size_t length, bool force
 	rc = replace(real, text, length, info.st_mode & 07777);
 	free(real);
 	return rc;
+}
+
+const char *cli_write_fault(int rc)
+{
+	switch (rc) {
+	case -ENOLINK:
+		return "it is a link to a file that is not there; make that, or remove "
+		       "the link";
+	default:
+		return strerror(-rc);
+	}
 }

@@ -107,7 +107,7 @@ enum cli_exit cli_gen(const struct cli_command *command, int argc, char **argv)
 			gen.output);
 	else if (rc < 0)
 		code = cli_fail(command, "cannot write %s: %s", gen.output,
-				strerror(-rc));
+				cli_write_fault(rc));
 out:
 	free(text);
 	cli_job_clear(&job);

@@ -4,6 +4,7 @@
  */
 #include "gen/cli/cli.h"
 #include "gen/script/script.h"
+#include "gen/spec/file.h"
 #include "spank/launch/nearest.h"
 
 #include <errno.h>
@@ -109,41 +110,11 @@ bool cli_job_options(struct cli_job *job, const struct cli_command *command, int
 	return true;
 }
 
-/* The profile that is used when none is named; NULL: there is none. To be freed. */
-static int default_site(char **path)
-{
-	const char *config = getenv("XDG_CONFIG_HOME");
-	const char *home = getenv("HOME");
-	int rc = 0;
-
-	*path = NULL;
-	if (config && config[0] == '/')
-		rc = asprintf(path, "%s/srank/site.yaml", config);
-	else if (home && home[0] == '/')
-		rc = asprintf(path, "%s/.config/srank/site.yaml", home);
-	if (rc < 0)
-		return -ENOMEM;
-	if (*path && access(*path, F_OK) == 0)
-		return 0;
-	free(*path);
-	*path = strdup("/etc/srank/site.yaml");
-	if (!*path)
-		return -ENOMEM;
-	if (access(*path, F_OK) != 0) {
-		free(*path);
-		*path = NULL;
-	}
-	return 0;
-}
-
 static int read_job(struct cli_job *job)
 {
 	char *site = NULL;
 	int rc;
 
-	rc = script_templates_init(&job->templates);
-	if (rc < 0)
-		return rc;
 	/* Faults of the spec, the overrides and the profile are all told in one run. */
 	rc = spec_read(&job->spec, job->file, &job->diag);
 	if (rc < 0 && rc != -EINVAL)
@@ -154,18 +125,14 @@ static int read_job(struct cli_job *job)
 			return rc;
 	}
 	spec_site_init(&job->site);
-	if (!job->site_file) {
-		rc = default_site(&site);
-		if (rc < 0)
-			return rc;
-	}
-	if (job->site_file || site) {
+	job->site.named = job->site_file;
+	rc = job->site_file ? 0 : spec_file_find("site.yaml", &site);
+	if (rc == 0)
 		rc = spec_site_read(&job->site, job->site_file ? job->site_file : site,
 				    &job->diag);
-		free(site);
-		if (rc < 0)
-			return rc;
-	}
+	free(site);
+	if (rc < 0 && rc != -ENOENT)
+		return rc;
 	if (job->diag.errors)
 		return -EINVAL;
 	return plan_make(&job->plan, &job->spec, &job->site, &job->diag);

@@ -4,9 +4,11 @@
  * row here and a function.
  */
 #include "gen/cli/cli.h"
+#include "gen/utf8.h"
 #include "spank/launch/nearest.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* clang-format off */
@@ -77,15 +79,38 @@ void cli_help(FILE *out, const struct cli_command *command)
 		fprintf(out, "\n%s", command->more);
 }
 
+/* One line, for file names and words of the command line may hold anything. */
+static void say(const struct cli_command *command, const char *format, va_list list)
+{
+	char *text;
+
+	fprintf(stderr, "srank %s: ", command->name);
+	if (vasprintf(&text, format, list) < 0) {
+		fputs("out of memory\n", stderr);
+		return;
+	}
+	utf8_escape(stderr, text);
+	fputc('\n', stderr);
+	free(text);
+}
+
+void cli_say(const struct cli_command *command, const char *format, ...)
+{
+	va_list list;
+
+	va_start(list, format);
+	say(command, format, list);
+	va_end(list);
+}
+
 enum cli_exit cli_usage(const struct cli_command *command, const char *format, ...)
 {
 	va_list list;
 
-	fprintf(stderr, "srank %s: ", command->name);
 	va_start(list, format);
-	vfprintf(stderr, format, list);
+	say(command, format, list);
 	va_end(list);
-	fprintf(stderr, "\nusage: srank %s%s%s\n", command->name,
+	fprintf(stderr, "usage: srank %s%s%s\n", command->name,
 		command->args[0] ? " " : "", command->args);
 	return CLI_USAGE;
 }
@@ -94,11 +119,9 @@ enum cli_exit cli_fail(const struct cli_command *command, const char *format, ..
 {
 	va_list list;
 
-	fprintf(stderr, "srank %s: ", command->name);
 	va_start(list, format);
-	vfprintf(stderr, format, list);
+	say(command, format, list);
 	va_end(list);
-	fputc('\n', stderr);
 	return CLI_FAILED;
 }
 
@@ -110,7 +133,9 @@ static enum cli_exit unknown(const char *name)
 	while (cli_commands[count].name)
 		count++;
 	near = launch_nearest(name, &cli_commands[0].name, count, sizeof(*cli_commands));
-	fprintf(stderr, "srank: there is no command `%s`", name);
+	fputs("srank: there is no command `", stderr);
+	utf8_escape(stderr, name);
+	fputc('`', stderr);
 	if (near)
 		fprintf(stderr, "; did you mean `%s`?", near);
 	fputs("\n`srank help` lists the commands\n", stderr);

@@ -4,6 +4,7 @@
  * the terminal: its words, and the job id of --parsable, reach the user as it says them.
  */
 #include "gen/cli/cli.h"
+#include "gen/script/options.h"
 #include "gen/script/script.h"
 
 #include <errno.h>
@@ -17,113 +18,69 @@
 
 extern char **environ;
 
-/*
- * Options of sbatch that must agree with the script's own commands (the number of
- * workers,
- * --cpus-per-task on srun), and their letters. sbatch also takes unique prefixes.
- */
-static const char *const owned[] = {
-	"nodes",
-	"ntasks",
-	"ntasks-per-node",
-	"ntasks-per-gpu",
-	"cpus-per-task",
-	"cpus-per-gpu",
-	"gres",
-	"gpus",
-	"gpus-per-node",
-	"gpus-per-task",
-	"gpus-per-socket",
-	"tres-per-task",
-};
-static const char owned_letters[] = "NncG";
-
-/*
- * Variables that sbatch takes before the directives of the script (sbatch.1, INPUT
- * ENVIRONMENT VARIABLES), with the directive that each would override. NULL: it would
- * change numbers that the script relies on, whether or not it says them itself.
- */
-static const struct {
-	const char *name;
-	const char *directive;
-} sbatch_variables[] = {
-	{"SBATCH_ACCOUNT", "--account"},
-	{"SBATCH_CONSTRAINT", "--constraint"},
-	{"SBATCH_CPUS_PER_GPU", NULL},
-	{"SBATCH_ERROR", "--error"},
-	{"SBATCH_EXCLUSIVE", "--exclusive"},
-	{"SBATCH_GPUS", NULL},
-	{"SBATCH_GPUS_PER_NODE", NULL},
-	{"SBATCH_GPUS_PER_TASK", NULL},
-	{"SBATCH_GRES", NULL},
-	{"SBATCH_JOB_NAME", "--job-name"},
-	{"SBATCH_MEM_PER_CPU", "--mem"},
-	{"SBATCH_MEM_PER_GPU", "--mem"},
-	{"SBATCH_MEM_PER_NODE", "--mem"},
-	{"SBATCH_OUTPUT", "--output"},
-	{"SBATCH_PARTITION", "--partition"},
-	{"SBATCH_QOS", "--qos"},
-	{"SBATCH_RESERVATION", "--reservation"},
-	{"SBATCH_TIMELIMIT", "--time"},
-};
+/* Of the job's name in that of its script: with digest and ending it stays below
+ * NAME_MAX. */
+#define NAME_SHOWN 200
 
 /* SLURM_* that say how to reach Slurm; all others are the surrounding job's. */
-static const char *const client_variables[] = {
-	"SLURM_CLUSTERS", "SLURM_CONF",        "SLURM_CONF_SERVER",
-	"SLURM_JWT",      "SLURM_TIME_FORMAT",
-};
+static const char client_variables[] =
+	"SLURM_CLUSTERS SLURM_CONF SLURM_CONF_SERVER SLURM_JWT SLURM_TIME_FORMAT";
 
-/* True when the script has the directive. */
-static bool has_directive(const char *script, const char *directive)
+/* True when the script has a directive with the option. */
+static bool has_directive(const char *script, const char *option)
 {
-	const size_t length = strlen(directive);
+	const size_t length = strlen(option);
+	const char *mark = "\n#SBATCH --";
 
-	for (const char *at = script; (at = strstr(at, "\n#SBATCH ")); at++) {
-		const char *option = at + strlen("\n#SBATCH ");
+	for (const char *at = script; (at = strstr(at, mark)); at++) {
+		const char *name = at + strlen(mark);
 
-		if (strncmp(option, directive, length) == 0 &&
-		    (option[length] == '=' || option[length] == '\n'))
+		if (strncmp(name, option, length) == 0 &&
+		    (name[length] == '=' || name[length] == '\n'))
 			return true;
 	}
 	return false;
 }
 
-/* ENTRY, "NAME=value", is a variable called NAME. */
-static bool is_variable(const char *entry, const char *name)
+/* ENTRY, "NAME=value", is a variable of LIST, a text of names separated by blanks. */
+static bool is_variable(const char *entry, const char *list)
 {
-	const size_t length = strlen(name);
+	const size_t length = strcspn(entry, "=");
 
-	return strncmp(entry, name, length) == 0 && entry[length] == '=';
+	for (; list && *list; list += strspn(list, " ")) {
+		const size_t size = strcspn(list, " ");
+
+		if (size == length && strncmp(entry, list, length) == 0)
+			return true;
+		list += size;
+	}
+	return false;
 }
 
 static bool is_kept(const struct cli_command *command, const char *entry,
 		    const char *script)
 {
-	for (size_t i = 0; i < sizeof(sbatch_variables) / sizeof(*sbatch_variables);
-	     i++) {
-		const char *directive = sbatch_variables[i].directive;
+	for (size_t i = 0; i < script_options_count; i++) {
+		const struct script_option *option = &script_options[i];
 
-		if (!is_variable(entry, sbatch_variables[i].name))
+		if (!is_variable(entry, option->variables))
 			continue;
-		if (directive && !has_directive(script, directive))
+		/* Numbers of the plan count whether the script says them itself or not.
+		 */
+		if (!option->owned && !has_directive(script, option->name))
 			return true;
-		fprintf(stderr, "srank %s: note: %s is not handed to sbatch: %s\n",
-			command->name, sbatch_variables[i].name,
-			directive ? "the spec says otherwise" : "the spec decides this");
+		cli_say(command, "note: %.*s is not handed to sbatch: %s",
+			(int)strcspn(entry, "="), entry,
+			option->owned ? "the spec decides this"
+				      : "the spec says otherwise");
 		return false;
 	}
 	/*
 	 * Inside a job, SLURM_GPUS_PER_NODE, SLURM_MEM_PER_NODE and the like would go on
 	 * into the new job, whose srun then fails ("Invalid generic resource").
 	 */
-	if (strncmp(entry, "SLURM_", 6) != 0 || !getenv("SLURM_JOB_ID"))
-		return true;
-	for (size_t i = 0; i < sizeof(client_variables) / sizeof(*client_variables);
-	     i++) {
-		if (is_variable(entry, client_variables[i]))
-			return true;
-	}
-	return false;
+	return strncmp(entry, "SLURM_", 6) != 0 || !getenv("SLURM_JOB_ID") ||
+	       is_variable(entry, client_variables);
 }
 
 /* The environment for sbatch: the array is to be freed, its texts are borrowed. */
@@ -142,24 +99,6 @@ static char **clean_environment(const struct cli_command *command, const char *s
 			list[kept++] = environ[i];
 	}
 	return list;
-}
-
-/* The spec's key for an argument that may not be changed behind the script's back. */
-static const char *owned_option(const char *argument)
-{
-	size_t length;
-
-	if (argument[0] != '-')
-		return NULL;
-	if (argument[1] != '-')
-		return argument[1] && strchr(owned_letters, argument[1]) ? argument
-									 : NULL;
-	length = strcspn(argument + 2, "=");
-	for (size_t i = 0; length > 0 && i < sizeof(owned) / sizeof(*owned); i++) {
-		if (strncmp(argument + 2, owned[i], length) == 0)
-			return owned[i];
-	}
-	return NULL;
 }
 
 /* Makes FOLDER and what is above it. */
@@ -213,8 +152,7 @@ static char *script_path(const struct cli_job *job, const char *folder,
 	const char *slash = strrchr(job->file, '/');
 	const char *name = slash ? slash + 1 : job->file;
 	size_t length = strcspn(name, ".");
-	/* FNV-1a, 64 bits. */
-	uint64_t digest = 0xcbf29ce484222325;
+	uint64_t digest = spec_digest(SPEC_DIGEST_START, script, strlen(script));
 	char *path, *base;
 
 	if (strcmp(job->file, "-") == 0 || length == 0) {
@@ -225,8 +163,11 @@ static char *script_path(const struct cli_job *job, const char *folder,
 		name = job->spec.name.text;
 		length = strlen(name);
 	}
-	for (; *script; script++)
-		digest = (digest ^ (unsigned char)*script) * 0x100000001b3;
+	if (length > NAME_SHOWN)
+		length = NAME_SHOWN;
+	/* Not within a character. */
+	while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80)
+		length--;
 	if (asprintf(&path, "%s%s%.*s-%08" PRIx32 ".sbatch", folder ? folder : "",
 		     folder ? "/" : "", (int)length, name,
 		     (uint32_t)(digest ^ (digest >> 32))) < 0)
@@ -297,8 +238,9 @@ enum cli_exit cli_submit(const struct cli_command *command, int argc, char **arg
 	char *script = NULL, *path = NULL, *output = NULL, *error = NULL;
 	struct cli_job job = {0};
 	char **arguments = argv + argc;
-	size_t length, count = 0;
+	size_t length, refused, count = 0;
 	enum cli_exit code;
+	bool owned;
 	int rc;
 
 	/* What is behind `--` belongs to sbatch, and getopt would mix it with ours. */
@@ -316,15 +258,22 @@ enum cli_exit cli_submit(const struct cli_command *command, int argc, char **arg
 				 argv[optind]);
 		goto out;
 	}
-	for (size_t i = 0; i < count; i++) {
-		if (owned_option(arguments[i])) {
-			code = cli_usage(
-				command,
-				"%s would not agree with the script: change the spec, or "
-				"use -s, as in -s resources.nodes=4",
-				arguments[i]);
-			goto out;
-		}
+	refused = script_options_check(arguments, count, &owned);
+	if (refused < count && owned) {
+		code = cli_usage(
+			command,
+			"%s would not agree with the script: change the spec, or "
+			"use -s, as in -s resources.nodes=4",
+			arguments[refused]);
+		goto out;
+	}
+	if (refused < count) {
+		code = cli_usage(
+			command,
+			"`%s` behind -- is no option, and sbatch would take it for "
+			"the script; a value stands behind its option",
+			arguments[refused]);
+		goto out;
 	}
 	if (cli_job_read(&job, command))
 		script = cli_job_script(&job, command, &length);
@@ -339,12 +288,12 @@ enum cli_exit cli_submit(const struct cli_command *command, int argc, char **arg
 	rc = path ? cli_write_file(path, script, length, false) : -ENOMEM;
 	if (rc < 0) {
 		cli_fail(command, "cannot write the script %s: %s", path ? path : "",
-			 strerror(-rc));
+			 cli_write_fault(rc));
 		goto out;
 	}
 	code = run_sbatch(command, path, script, arguments, count);
 	if (code == CLI_FINE)
-		fprintf(stderr, "srank %s: the script is %s\n", command->name, path);
+		cli_say(command, "the script is %s", path);
 out:
 	free(error);
 	free(output);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Quoting for the three places where a value of the spec can land. Each rule takes the
+ * Quoting for the places where a value of the spec can land. Each rule takes the
  * plainest form that is safe, because people read these scripts.
  */
 #include "gen/script/quote.h"
+
+#include "gen/utf8.h"
 
 #include <errno.h>
 #include <string.h>
@@ -65,10 +67,62 @@ int script_quote_directive(FILE *out, const char *text)
 	return 0;
 }
 
+/* A character of TEXT, not in ALLOWED, that nobody would see, or a byte that is none. */
+static bool has_control(const char *text, const char *allowed)
+{
+	size_t length = strlen(text), bytes;
+
+	for (; length > 0; text += bytes, length -= bytes) {
+		uint32_t code;
+
+		bytes = utf8_decode(text, length, &code);
+		if (bytes == 0 || (utf8_is_control(code) && !strchr(allowed, *text)))
+			return true;
+	}
+	return false;
+}
+
+/* As bash's $'...', whose escapes are those of ANSI C (bash.1, QUOTING). */
+static void quote_ansi(FILE *out, const char *text)
+{
+	static const char named[] = "\n\t\r", letters[] = "ntr";
+	size_t length = strlen(text), bytes;
+
+	fputs("$'", out);
+	for (; length > 0; text += bytes, length -= bytes) {
+		const char *name = strchr(named, *text);
+		uint32_t code;
+
+		bytes = utf8_decode(text, length, &code);
+		if (name) {
+			fprintf(out, "\\%c", letters[name - named]);
+		} else if (bytes == 0 || utf8_is_control(code)) {
+			bytes = bytes ? bytes : 1;
+			for (size_t i = 0; i < bytes; i++)
+				fprintf(out, "\\x%02x", (unsigned char)text[i]);
+		} else {
+			escape(out, text, bytes, "'\\");
+		}
+	}
+	fputc('\'', out);
+}
+
+void script_quote_line(FILE *out, const char *text)
+{
+	if (has_control(text, ""))
+		quote_ansi(out, text);
+	else
+		script_quote_word(out, text);
+}
+
 void script_quote_word(FILE *out, const char *text)
 {
 	const char *mark;
 
+	if (has_control(text, "\n\t")) {
+		quote_ansi(out, text);
+		return;
+	}
 	/* Not within quotes: shellcheck takes a tilde there for a mistake (SC2088). */
 	if (*text == '~') {
 		fputs("\\~", out);
@@ -101,20 +155,4 @@ void script_quote_word(FILE *out, const char *text)
 	}
 	escape(out, text, strlen(text), "\"\\$`");
 	fputc('"', out);
-}
-
-void script_quote_comment(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		unsigned char c = *text;
-
-		if (c == '\n')
-			fputs("\\n", out);
-		else if (c == '\t')
-			fputs("\\t", out);
-		else if (c < ' ' || c == 0x7f)
-			fprintf(out, "\\x%02x", c);
-		else
-			fputc(c, out);
-	}
 }

@@ -1,58 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Header and context of a script. The header is a table, one row per directive, in the
- * order in which it is written; the context is what templates can say
- * (templates/README.md lists the names).
+ * Header and context of a script. The header is made from the table of options, in its
+ * order; the context is what templates can say (templates/README.md lists the names).
  */
 #include "gen/script/script.h"
+#include "gen/script/options.h"
 #include "gen/script/quote.h"
+#include "gen/utf8.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Where the value of a directive comes from. */
-enum source {
-	FROM_SPEC,      /* the text of a value of the spec, when given */
-	FROM_PLAN,      /* a number of the plan, when known */
-	FROM_GPUS,      /* GPUs by the site's dialect */
-	FROM_EXCLUSIVE, /* --exclusive or --exclusive=user|mcs */
-};
-
-struct directive {
-	const char *option;
-	enum source source;
-	size_t offset; /* FROM_SPEC: in struct spec */
-	enum plan_quantity quantity;
-};
-
-/* clang-format off */
-#define SPEC(option, member)   {option, FROM_SPEC, offsetof(struct spec, member), 0}
-#define PLAN(option, quantity) {option, FROM_PLAN, 0, quantity}
-/* clang-format on */
-
-static const struct directive directives[] = {
-	SPEC("--job-name", name),
-	SPEC("--partition", batch.partition),
-	SPEC("--account", batch.account),
-	SPEC("--qos", batch.qos),
-	SPEC("--reservation", batch.reservation),
-	SPEC("--constraint", batch.constraint),
-	/*
-	 * Both, always: without --nodes, --ntasks-per-node is only an upper limit
-	 * (sbatch.1), and the tasks may be laid out over other nodes than planned.
-	 */
-	PLAN("--nodes", PLAN_NODES),
-	PLAN("--ntasks-per-node", PLAN_NTASKS_PER_NODE),
-	PLAN("--cpus-per-task", PLAN_CPUS_PER_TASK),
-	{NULL, FROM_GPUS, 0, 0},
-	SPEC("--mem", resources.mem),
-	{"--exclusive", FROM_EXCLUSIVE, 0, 0},
-	SPEC("--time", batch.time),
-	SPEC("--output", batch.output),
-	SPEC("--error", batch.error),
-};
 
 /* TEXT as one shell word, to be freed; NULL without memory. */
 static char *word(const char *text)
@@ -98,7 +57,9 @@ int script_folder(const struct spec_value *pattern, char **folder)
 		length--;
 	if (length == 0)
 		return 0;
-	*folder = strndup(text, length);
+	/* As an argument of mkdir or sbatch, "-p" would be an option. */
+	if (asprintf(folder, "%s%.*s", text[0] == '-' ? "./" : "", (int)length, text) < 0)
+		*folder = NULL;
 	return *folder ? 0 : -ENOMEM;
 }
 
@@ -111,10 +72,10 @@ static int write_directive(FILE *out, const char *option, const char *text,
 			 "%s cannot have a line end in its value: sbatch reads a "
 			 "directive as "
 			 "one line",
-			 option + 2);
+			 option);
 		return -EINVAL;
 	}
-	fprintf(out, "#SBATCH %s=", option);
+	fprintf(out, "#SBATCH --%s=", option);
 	script_quote_directive(out, text);
 	fputc('\n', out);
 	return 0;
@@ -151,38 +112,60 @@ static int write_directives(FILE *out, const struct spec *spec, const struct pla
 {
 	int rc = 0;
 
-	for (size_t i = 0; i < sizeof(directives) / sizeof(*directives) && rc == 0; i++) {
-		const struct directive *row = &directives[i];
+	for (size_t i = 0; i < script_options_count && rc == 0; i++) {
+		const struct script_option *row = &script_options[i];
 		const struct spec_value *value =
 			(const void *)((const char *)spec + row->offset);
 
 		switch (row->source) {
-		case FROM_SPEC:
+		case SCRIPT_UNWRITTEN:
+			break;
+		case SCRIPT_FROM_SPEC:
 			if (value->given)
-				rc = write_directive(out, row->option, value->text,
+				rc = write_directive(out, row->name, value->text,
 						     &value->place, diag);
 			break;
-		case FROM_PLAN:
+		case SCRIPT_FROM_PLAN:
 			if (plan_known(plan, row->quantity))
-				fprintf(out, "#SBATCH %s=%" PRIu64 "\n", row->option,
+				fprintf(out, "#SBATCH --%s=%" PRIu64 "\n", row->name,
 					plan_value(plan, row->quantity));
 			break;
-		case FROM_GPUS:
+		case SCRIPT_FROM_GPUS:
 			write_gpus(out, plan);
 			break;
-		case FROM_EXCLUSIVE:
+		case SCRIPT_FROM_EXCLUSIVE:
 			value = &spec->resources.exclusive;
 			if (!value->given || !value->number)
 				break;
 			if (strcmp(value->text, "user") == 0 ||
 			    strcmp(value->text, "mcs") == 0)
-				fprintf(out, "#SBATCH %s=%s\n", row->option, value->text);
+				fprintf(out, "#SBATCH --%s=%s\n", row->name, value->text);
 			else
-				fprintf(out, "#SBATCH %s\n", row->option);
+				fprintf(out, "#SBATCH --%s\n", row->name);
 			break;
 		}
 	}
 	return rc;
+}
+
+/* The call that makes the script again, where it was made. */
+static void write_call(FILE *out, const struct spec *spec, const struct spec_site *site)
+{
+	/* A file may be called like an option; "-" is standard input. */
+	bool dash = spec->file[0] == '-' && spec->file[1];
+
+	fprintf(out, "# Again:  srank gen %s", dash ? "./" : "");
+	script_quote_line(out, spec->file);
+	for (size_t i = 0; i < spec->overrides.count; i++) {
+		fputs(" -s ", out);
+		script_quote_line(out, spec->overrides.items[i].text);
+	}
+	/* Without the option the same profile is found where this one was. */
+	if (site->file && site->named) {
+		fputs(" --site ", out);
+		script_quote_line(out, site->file);
+	}
+	fputc('\n', out);
 }
 
 /* What a reader of the script wants to know first, as comments. */
@@ -191,52 +174,30 @@ static int write_comments(FILE *out, const struct spec *spec, const struct plan 
 {
 	const char *name =
 		strcmp(spec->file, "-") == 0 ? "standard input" : file_name(spec->file);
-	char sentence[256], *output = NULL, *error = NULL, *quoted;
+	char sentence[256], *output = NULL, *error = NULL;
 	int rc;
 
-	plan_sentence(plan, sentence, sizeof(sentence));
-	fputs("# Made by srank " SRANK_VERSION " from ", out);
-	script_quote_comment(out, name);
-	fprintf(out, " (digest %016" PRIx64 "): edit that, not this.\n", spec->digest);
-	fprintf(out, "# %s, launcher %s.\n# Again:  srank gen ", sentence,
-		plan->launcher->name);
-	rc = -ENOMEM;
-	quoted = word(strcmp(spec->file, "-") == 0 ? "-" : name);
-	if (!quoted)
-		goto out;
-	script_quote_comment(out, quoted);
-	free(quoted);
-	for (size_t i = 0; i < spec->overrides.count; i++) {
-		quoted = word(spec->overrides.items[i].text);
-		if (!quoted)
-			goto out;
-		fputs(" -s ", out);
-		script_quote_comment(out, quoted);
-		free(quoted);
-	}
-	if (site->file) {
-		quoted = word(file_name(site->file));
-		if (!quoted)
-			goto out;
-		fputs(" --site ", out);
-		script_quote_comment(out, quoted);
-		free(quoted);
-	}
 	rc = script_folder(&spec->batch.output, &output);
 	if (rc == 0)
 		rc = script_folder(&spec->batch.error, &error);
 	if (rc < 0)
 		goto out;
-	fputs("\n# Submit: ", out);
+	plan_sentence(plan, sentence, sizeof(sentence));
+	fputs("# Made by srank " SRANK_VERSION " from ", out);
+	utf8_escape(out, name);
+	fprintf(out, " (digest %016" PRIx64 "): edit that, not this.\n", spec->digest);
+	fprintf(out, "# %s, launcher %s.\n", sentence, plan->launcher->name);
+	write_call(out, spec, site);
+	fputs("# Submit: ", out);
 	if (output || error) {
 		fputs("mkdir -p", out);
 		if (output) {
 			fputc(' ', out);
-			script_quote_word(out, output);
+			script_quote_line(out, output);
 		}
 		if (error && !(output && strcmp(output, error) == 0)) {
 			fputc(' ', out);
-			script_quote_word(out, error);
+			script_quote_line(out, error);
 		}
 		fputs(" && ", out);
 	}

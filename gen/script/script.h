@@ -25,7 +25,8 @@ int script_write(FILE *out, const struct spec *spec, const struct plan *plan,
 
 /*
  * The folder that must be there before the job starts, from PATTERN, a value of
- * batch.output or batch.error: what stands before the last '/' in front of the first '%'.
- * FOLDER is NULL when there is none, else to be freed. 0; -ENOMEM.
+ * batch.output or batch.error: what stands before the last '/' in front of the first '%',
+ * in a form that is no option of any command. FOLDER is NULL when there is none, else to
+ * be freed. 0; -ENOMEM.
  */
 int script_folder(const struct spec_value *pattern, char **folder);

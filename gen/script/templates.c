@@ -5,6 +5,9 @@
  */
 #include "gen/script/templates.h"
 
+#include "gen/spec/file.h"
+#include "gen/utf8.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,39 +32,33 @@ static void free_file(struct script_file *file)
 	free(file);
 }
 
-int script_templates_init(struct script_templates *templates)
+/* sbatch refuses a script with DOS line ends, and this text is to be part of one. */
+static int check_line_ends(const struct script_file *file, struct diag *diag)
 {
-	const char *config = getenv("XDG_CONFIG_HOME");
-	const char *home = getenv("HOME");
-	int rc = 0;
+	const char *end = memchr(file->text, '\r', file->length);
+	struct diag_place place = {.file = file->path};
 
-	/* A relative path is invalid there (XDG Base Directory Specification). */
-	if (config && config[0] == '/')
-		rc = asprintf(&templates->folders[0], "%s/srank/templates", config);
-	else if (home && home[0] == '/')
-		rc = asprintf(&templates->folders[0], "%s/.config/srank/templates", home);
-	if (rc < 0) {
-		templates->folders[0] = NULL;
-		return -ENOMEM;
-	}
-	templates->folders[1] = strdup("/etc/srank/templates");
-	return templates->folders[1] ? 0 : -ENOMEM;
+	if (!end)
+		return 0;
+	utf8_place(file->text, (size_t)(end - file->text), &place.line, &place.column);
+	place.end_column = place.column + 1;
+	diag_source(diag, file->path, file->text, file->length);
+	diag_add(diag, DIAG_ERROR, "script-template", &place,
+		 "a carriage return; save the template with the line ends of Unix, for "
+		 "sbatch takes no others");
+	return -EINVAL;
 }
 
-/* Reads PATH. -ENOENT when it is not there; another -errno with DIAG told. */
+/* Reads PATH; a failure is told to DIAG. */
 static int read_file(const char *path, struct script_file **result, struct diag *diag)
 {
 	const struct diag_place place = {.file = path};
 	struct script_file *file = NULL;
 	FILE *in = fopen(path, "re");
-	int rc;
+	int rc = in ? 0 : -errno;
 
-	if (!in) {
-		rc = -errno;
-		if (rc == -ENOENT || rc == -ENOTDIR)
-			return -ENOENT;
+	if (rc < 0)
 		goto out;
-	}
 	file = calloc(1, sizeof(*file));
 	if (!file || !(file->path = strdup(path)) ||
 	    !(file->text = malloc(SIZE_MAX_TEMPLATE))) {
@@ -76,9 +73,12 @@ static int read_file(const char *path, struct script_file **result, struct diag 
 out:
 	if (in)
 		fclose(in);
-	if (rc < 0) {
+	if (rc < 0)
 		diag_add(diag, DIAG_ERROR, "script-template", &place,
 			 "this template cannot be read: %s", strerror(-rc));
+	else
+		rc = check_line_ends(file, diag);
+	if (rc < 0) {
 		free_file(file);
 		return rc;
 	}
@@ -86,35 +86,40 @@ out:
 	return 0;
 }
 
+static int find_file(const char *name, struct script_file **file, struct diag *diag)
+{
+	char *relative, *path = NULL;
+	int rc;
+
+	if (asprintf(&relative, "templates/%s.mustache", name) < 0)
+		return -ENOMEM;
+	rc = spec_file_find(relative, &path);
+	free(relative);
+	if (rc == 0)
+		rc = read_file(path, file, diag);
+	free(path);
+	return rc;
+}
+
 int script_templates_find(const char *name, struct script_template *template, void *arg,
 			  struct diag *diag)
 {
 	struct script_templates *templates = arg;
+	struct script_file *file;
+	int rc;
 
 	/* A name, not a path: a template does not reach out of its folder. */
 	if (strchr(name, '/'))
 		return -ENOENT;
-	for (size_t i = 0; i < SCRIPT_FOLDERS_MAX; i++) {
-		struct script_file *file = NULL;
-		char *path;
-		int rc;
-
-		if (!templates->folders[i])
-			continue;
-		if (asprintf(&path, "%s/%s.mustache", templates->folders[i], name) < 0)
-			return -ENOMEM;
-		rc = read_file(path, &file, diag);
-		free(path);
-		if (rc == -ENOENT)
-			continue;
-		if (rc < 0)
-			return rc;
+	rc = find_file(name, &file, diag);
+	if (rc == 0) {
 		file->next = templates->files;
 		templates->files = file;
 		*template =
 			(struct script_template){file->path, file->text, file->length};
-		return 0;
 	}
+	if (rc != -ENOENT)
+		return rc;
 	for (size_t i = 0; i < script_builtins_count; i++) {
 		if (strcmp(script_builtins[i].name, name) == 0) {
 			*template = (struct script_template){script_builtins[i].name,
@@ -134,7 +139,5 @@ void script_templates_clear(struct script_templates *templates)
 		next = file->next;
 		free_file(file);
 	}
-	for (size_t i = 0; i < SCRIPT_FOLDERS_MAX; i++)
-		free(templates->folders[i]);
 	*templates = (struct script_templates){0};
 }

@@ -20,27 +20,18 @@ struct script_builtin {
 extern const struct script_builtin script_builtins[];
 extern const size_t script_builtins_count;
 
-#define SCRIPT_FOLDERS_MAX 2
-
 struct script_file;
 
-/* The folders, and the files read from them so far. */
+/* The files read so far; zeroed at first. */
 struct script_templates {
-	char *folders[SCRIPT_FOLDERS_MAX]; /* searched in this order; NULL: not there */
 	struct script_file *files;
 };
 
 /*
- * Sets the folders: $XDG_CONFIG_HOME/srank/templates (by default
- * ~/.config/srank/templates) and /etc/srank/templates. 0; -ENOMEM. TEMPLATES must be
- * zeroed.
- */
-int script_templates_init(struct script_templates *templates);
-
-/*
- * Finds NAME, with the signature of script_partials; ARG is the struct script_templates.
- * The text lives until script_templates_clear(). -ENOENT when there is none; -errno, told
- * to DIAG, when a file is there and cannot be read; -ENOMEM.
+ * Finds NAME, templates/NAME.mustache where spec_file_find() looks or built in, with the
+ * signature of script_partials; ARG is the struct script_templates. The text lives until
+ * script_templates_clear(). -ENOENT when there is none; -errno, told to DIAG, when a file
+ * is there and cannot be read; -ENOMEM.
  */
 int script_templates_find(const char *name, struct script_template *template, void *arg,
 			  struct diag *diag);

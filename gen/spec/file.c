@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a whole small file. */
+/* Reading a whole small file; finding one. */
 #include "gen/spec/file.h"
 
 #include "gen/spec/yaml.h"
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int read_stream(FILE *in, char **text, size_t *length)
 {
@@ -51,4 +52,30 @@ int spec_file_read(const char *file, char **text, size_t *length, struct diag *d
 		*text = NULL;
 	}
 	return rc;
+}
+
+int spec_file_find(const char *name, char **path)
+{
+	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+	/* A relative path is invalid there (XDG Base Directory Specification). */
+	const struct {
+		const char *base, *folder;
+	} places[] = {
+		{config && config[0] == '/' ? config : NULL, "/srank/"},
+		{home && home[0] == '/' ? home : NULL, "/.config/srank/"},
+		{"/etc", "/srank/"},
+	};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		/* The variable takes the place of ~/.config. */
+		if (!places[i].base || (i == 1 && places[0].base))
+			continue;
+		if (asprintf(path, "%s%s%s", places[i].base, places[i].folder, name) < 0)
+			return -ENOMEM;
+		if (access(*path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR))
+			return 0;
+		free(*path);
+	}
+	*path = NULL;
+	return -ENOENT;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bytes of a spec or profile. */
+/* The bytes of a spec or profile, and where files are that nobody names. */
 #pragma once
 
 #include "gen/diag.h"
@@ -12,3 +12,11 @@
  * reported to DIAG with the file as its place; returns -errno.
  */
 int spec_file_read(const char *file, char **text, size_t *length, struct diag *diag);
+
+/*
+ * The first that exists of $XDG_CONFIG_HOME/srank/NAME (by default ~/.config/srank/NAME)
+ * and /etc/srank/NAME, in *PATH, to be freed. One that cannot be looked at counts as
+ * there: to read it then fails with the reason, and a site's rules are not passed over in
+ * silence. 0; -ENOENT; -ENOMEM.
+ */
+int spec_file_find(const char *name, char **path);

@@ -34,6 +34,7 @@ struct spec_site {
 	struct spec_table partitions;  /* of struct spec_partition */
 
 	const char *file; /* NULL: the built-in profile */
+	bool named; /* the file was asked for (--site), not found at its usual place */
 	struct spec_arena *arena;
 };
 

@@ -8,6 +8,14 @@ load helpers
 setup() {
 	common_setup
 	cp "$examples/yolox-2x8.yaml" job.yaml
+	open=''
+}
+
+teardown() {
+	if [[ $open ]]; then
+		chmod -R u+rwx "$open"
+		rm -rf "$open"
+	fi
 }
 
 @test "a typo: place, cause, nearest key, exit 1, no file" {
@@ -151,6 +159,31 @@ setup() {
 	srank gen job.yaml | cmp - target/out.sbatch
 }
 
+@test "-o does not replace a link to a file that is not there" {
+	ln -s nothere/out.sbatch link.sbatch
+	run srank gen job.yaml -o link.sbatch
+	[[ $status -eq 1 ]]
+	[[ $output == "srank gen: cannot write link.sbatch: it is a link to a file that is not there; make that, or remove the link" ]]
+	run srank gen job.yaml -o link.sbatch --force
+	[[ $status -eq 1 && $(readlink link.sbatch) == nothere/out.sbatch ]]
+}
+
+@test "names of files cannot write to the terminal" {
+	local name=$'\e[31mred\nline'
+	run srank gen "$name"
+	[[ $status -eq 1 && ${#lines[@]} -eq 1 && $output == '\x1b[31mred\nline: error: '* ]]
+	run srank gen job.yaml "$name"
+	[[ $status -eq 2 && $output == *'`\x1b[31mred\nline` is another one'* ]]
+	run srank gen job.yaml -o "nothere/$name"
+	[[ $status -eq 1 && ${#lines[@]} -eq 1 && $output == *'cannot write nothere/\x1b[31mred\nline: '* ]]
+	run srank "$name"
+	[[ $status -eq 2 && $output == 'srank: there is no command `\x1b[31mred\nline`'* ]]
+	cp job.yaml "$name"
+	srank explain "$name" >out
+	refute grep -q $'\e' out
+	grep -qF 'given at \x1b[31mred\nline:7:20' out
+}
+
 @test "-o to what is no file" {
 	srank gen job.yaml -o /dev/null
 	[[ -c /dev/null ]]
@@ -180,6 +213,31 @@ setup() {
 	echo 'gpu_dialekt: gres' >other.yaml
 	run srank gen job.yaml --site other.yaml
 	[[ $status -eq 1 && $output == *other.yaml:1:1:*gpu_dialect* ]]
+}
+
+@test "a profile or template that may not be read is told, not passed over" {
+	# For root there is nothing that may not be read, and bats' own folder is for root alone.
+	local drop=() file
+	[[ $EUID -ne 0 ]] || drop=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+	open=$(mktemp -d)
+	cp "$SRANK_BIN" "$open/srank"
+	chmod -R a+rX "$open"
+	mkdir -p "$open/config/srank/templates"
+	drop+=(env XDG_CONFIG_HOME="$open/config")
+	"${drop[@]}" "$open/srank" gen - <job.yaml >out ||
+		skip "SKIPPED, NOT PASSED: another user cannot run $open/srank"
+	for file in site.yaml templates/worker.mustache; do
+		echo '# mine' >"$open/config/srank/$file"
+		chmod a= "$open/config/srank/$file"
+		run "${drop[@]}" "$open/srank" gen - -s launcher=torch <job.yaml
+		[[ $status -eq 1 ]]
+		[[ $output == "$open/config/srank/$file: error: "*"cannot be read: Permission denied"* ]]
+		rm -f "$open/config/srank/$file"
+	done
+	# Nor is a folder that may not be looked into.
+	chmod a= "$open/config/srank"
+	run "${drop[@]}" "$open/srank" gen - <job.yaml
+	[[ $status -eq 1 && $output == "$open/config/srank/site.yaml: error: "*"Permission denied"* ]]
 }
 
 @test "a site without the plugin gets no script that needs it" {

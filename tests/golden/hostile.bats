@@ -18,6 +18,7 @@ setup() {
 		'; touch pwned' '&& touch pwned' '| touch pwned' '> pwned' '&' '#' 'run#3' '# comment'
 		'back\slash' 'end\' '\' '\\' '\n' '*' '?' '[a]' '{a,b}' '~' '~root' '~/x' 'a=~' '!' '!!'
 		'-x' '--' '--nodes=9' '-' '' ' ' '%s' '%j' 'größe' '日本語' '“quoted”' 'it’s' "it's “x”"
+		$'cr\rx' $'dos\r\n' $'it\'s \r' $'~\r' $'“\r”' $'\e[31mred' $'a\u202eb'
 		$'#SBATCH --nodes=9' $'x\n#SBATCH --nodes=9' $'EOF\n' '{{name}}' '}}' '<<EOF' '()' 'a;b' $'\u00a0'
 	)
 }
@@ -29,6 +30,8 @@ yaml() {
 	word=${word//\"/\\\"}
 	word=${word//$'\n'/\\n}
 	word=${word//$'\t'/\\t}
+	word=${word//$'\r'/\\r}
+	word=${word//$'\e'/\\e}
 	printf '"%s"' "$word"
 }
 
@@ -46,6 +49,8 @@ yaml_list() {
 # Runs the script of spec.yaml and shows that its step had exactly these last arguments.
 run_and_compare() {
 	srank gen spec.yaml >script
+	# sbatch refuses DOS line ends.
+	refute grep -q $'\r' script
 	clean_script script
 	bash script
 	[[ ! -e pwned && ! -e $HOME/pwned ]]

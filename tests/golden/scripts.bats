@@ -7,6 +7,8 @@ load helpers
 
 setup() {
 	common_setup
+	# The script says by which names it was made.
+	cp "$examples"/*.yaml "$here"/specs/*.yaml .
 }
 
 # check NAME ARGUMENT...: the script of `srank gen ARGUMENT...` is scripts/NAME.sbatch.
@@ -21,45 +23,45 @@ check() {
 }
 
 @test "1x8 torchrun" {
-	check yolox-1x8.torchrun "$examples/yolox-1x8.yaml"
+	check yolox-1x8.torchrun yolox-1x8.yaml
 	[[ ! -s notes ]]
 }
 
 @test "1x8 mmengine" {
-	check yolox-1x8.mmengine "$examples/yolox-1x8.yaml" -s launcher=mmengine
+	check yolox-1x8.mmengine yolox-1x8.yaml -s launcher=mmengine
 }
 
 @test "1x8 torch" {
-	check yolox-1x8.torch "$examples/yolox-1x8.yaml" -s launcher=torch
+	check yolox-1x8.torch yolox-1x8.yaml -s launcher=torch
 }
 
 @test "2x8 torchrun" {
-	check yolox-2x8.torchrun "$examples/yolox-2x8.yaml"
+	check yolox-2x8.torchrun yolox-2x8.yaml
 	[[ ! -s notes ]]
 }
 
 @test "2x8 mmengine" {
-	check yolox-2x8.mmengine "$examples/yolox-2x8.yaml" -s launcher=mmengine
+	check yolox-2x8.mmengine yolox-2x8.yaml -s launcher=mmengine
 }
 
 @test "2x8 torch" {
-	check yolox-2x8.torch "$examples/yolox-2x8.yaml" -s launcher=torch
+	check yolox-2x8.torch yolox-2x8.yaml -s launcher=torch
 }
 
 @test "a module under accelerate, typed GPUs by gres" {
-	check module.accelerate "$here/specs/module.yaml" -s launcher=accelerate -s run.python=null
+	check module.accelerate module.yaml -s launcher=accelerate -s run.python=null
 	# The log folder is missing here, and may be for Slurm of an unknown version.
 	grep -q '\[log-folder\]' notes
 }
 
 @test "a module under torchrun, typed GPUs by --gpus-per-node" {
-	check module.torchrun "$here/specs/module.yaml" --site "$here/specs/per-node.yaml"
+	check module.torchrun module.yaml --site per-node.yaml
 	# Slurm 24.11 makes the log folder.
 	[[ ! -s notes ]]
 }
 
 @test "a program under mpi with all that a script can hold" {
-	check command.mpi "$here/specs/command.yaml"
+	check command.mpi command.yaml
 }
 
 @test "every example gives a clean script for every launcher that runs it" {
@@ -74,9 +76,40 @@ check() {
 
 @test "the folder from which it is called does not matter" {
 	srank gen "$examples/yolox-2x8.yaml" >first
-	(cd "$examples" && srank gen yolox-2x8.yaml) >second
-	cmp first second
+	grep -qxF "# Again:  srank gen $examples/yolox-2x8.yaml" first
+	srank gen yolox-2x8.yaml >second
+	grep -qxF '# Again:  srank gen yolox-2x8.yaml' second
+	diff <(grep -v '^# Again: ' first) <(grep -v '^# Again: ' second)
 	# Standard input has no name to be called by.
 	srank gen - <"$examples/yolox-2x8.yaml" | grep -v '^# ' >third
 	grep -v '^# ' first | cmp - third
+}
+
+# again ARGUMENT...: what the script says to make it again by makes it again, to the byte.
+again() {
+	srank gen "$@" >first 2>/dev/null
+	sed -n 's/^# Again:  //p' first >call
+	[[ $(wc -l <call) -eq 1 ]]
+	# shellcheck disable=SC1091 # it was made just now
+	source call >second 2>/dev/null
+	cmp first second
+}
+
+@test "the call in the script makes it again" {
+	mkdir "my job's" "$XDG_CONFIG_HOME/srank"
+	cp yolox-2x8.yaml "my job's/a b.yaml"
+	cp yolox-2x8.yaml ./-job.yaml
+	cp yolox-2x8.yaml $'line\nend.yaml'
+	again yolox-2x8.yaml
+	again "my job's/a b.yaml" -s resources.nodes=4 -s 'run.args=[x, "y z"]'
+	again -- -job.yaml
+	again $'line\nend.yaml'
+	again yolox-2x8.yaml -s $'env.A=line\nend\r\n\ttab \e[31m \xff $HOME `x` it\'s \\' -s $'setup=a\nb'
+	again yolox-2x8.yaml --site "$here/specs/per-node.yaml"
+	grep -q -- --site call
+	# The user's own profile is found again, and is not named by who did not name it.
+	echo 'gpu_dialect: gpus_per_node' >"$XDG_CONFIG_HOME/srank/site.yaml"
+	again yolox-2x8.yaml
+	grep -q '^#SBATCH --gpus-per-node=8$' first
+	[[ $(<call) == 'srank gen yolox-2x8.yaml' ]]
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: MIT
 # srank submit with a stand-in for sbatch; the real one is in tests/cluster.
-# shellcheck disable=SC2154 # `here` and `examples` are set by the helpers
+# shellcheck disable=SC2016,SC2154 # backquotes in messages; `here` is set by the helpers
 
 load helpers
 
@@ -61,13 +61,45 @@ setup() {
 @test "arguments that would not agree with the script are refused" {
 	local argument
 	for argument in --nodes=4 -N4 -N --ntasks=2 -n2 --ntasks-per-node=1 --ntasks-per-n=1 \
-		--cpus-per-task=1 -c1 --gres=gpu:1 --gpus=1 -G1 --gpus-per-node=1 --cpus-per-gpu=1; do
+		--cpus-per-task=1 -c1 --gres=gpu:1 --gpus=1 -G1 --gpus-per-node=1 --cpus-per-gpu=1 \
+		--tasks-per-node=1 --tres-per-task=cpu:1 -HN1 -vQn2; do
 		run srank submit job.yaml -- $argument
 		[[ $status -eq 2 ]]
 		[[ $output == *"$argument would not agree with the script"*"-s resources.nodes=4"* ]]
 	done
 	[[ ! -e $RECORD/argv ]]
 	srank submit job.yaml -- --nodelist=n1 --nice=10 --gpu-bind=none --time=1 -p other
+}
+
+@test "what sbatch would take for the script is refused" {
+	local argument
+	for argument in 'other.sh' '--hold other.sh' '-HW other.sh' '--time 1 other.sh' '-- other.sh'; do
+		# shellcheck disable=SC2086 # several words
+		run srank submit job.yaml -- $argument
+		[[ $status -eq 2 ]]
+		[[ $output == *'`other.sh` behind -- is no option, and sbatch would take it for the script'* ]]
+	done
+	[[ ! -e $RECORD/argv ]]
+	srank submit job.yaml -- -pN1 -H --dependency afterok:1
+	printf '%s\0' --parsable -pN1 -H --dependency afterok:1 "$(echo mmdet_train-*.sbatch)" |
+		cmp - "$RECORD/argv"
+}
+
+@test "a log folder that looks like an option" {
+	srank submit job.yaml -s batch.output=-p/%j.out
+	[[ -d ./-p && -f $(echo ./-p/mmdet_train-*.sbatch) ]]
+	printf '%s\0' --parsable "$(echo ./-p/mmdet_train-*.sbatch)" | cmp - "$RECORD/argv"
+}
+
+@test "a job's name that is longer than a file's may be" {
+	local name
+	name=$(printf 'ä%.0s' {1..150})
+	srank submit job.yaml -s "name=$name"
+	[[ $(echo ä*.sbatch) == "$(printf 'ä%.0s' {1..100})-"????????.sbatch ]]
+	name=x$name
+	srank submit job.yaml -s "name=$name"
+	# 200 bytes end within a character, which goes.
+	[[ $(echo x*.sbatch) == "x$(printf 'ä%.0s' {1..99})-"????????.sbatch ]]
 }
 
 @test "what sbatch says when it refuses is what the user sees" {
@@ -106,12 +138,14 @@ has() {
 
 @test "SBATCH_ variables count where the script is silent, and are told where not" {
 	export SBATCH_PARTITION=other SBATCH_ACCOUNT=proj SBATCH_GRES=gpu:1 SBATCH_MEM_PER_CPU=1G \
-		SBATCH_TIMELIMIT=1 SBATCH_EXPORT=NONE
+		SBATCH_TIMELIMIT=1 SBATCH_EXPORT=NONE SBATCH_TRES_PER_TASK=cpu:1 SBATCH_GPUS_PER_SOCKET=1
 	srank submit job.yaml 2>words
 	refute has SBATCH_PARTITION
 	refute has SBATCH_GRES
 	refute has SBATCH_MEM_PER_CPU
 	refute has SBATCH_TIMELIMIT
+	refute has SBATCH_TRES_PER_TASK
+	refute has SBATCH_GPUS_PER_SOCKET
 	has SBATCH_ACCOUNT
 	has SBATCH_EXPORT
 	grep -q 'note: SBATCH_PARTITION is not handed to sbatch: the spec says otherwise' words

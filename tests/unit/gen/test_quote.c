@@ -17,57 +17,61 @@ struct row {
 	const char *text;
 	const char *directive; /* NULL: refused */
 	const char *word;
-	const char *comment;
+	const char *line; /* a word on one line; NULL: as word */
 };
 
 static const struct row rows[] = {
 	/* safe everywhere */
-	{"gpu", "gpu", "gpu", "gpu"},
-	{"logs/%x-%j.out", "logs/%x-%j.out", "logs/%x-%j.out", "logs/%x-%j.out"},
-	{"a_b.c,d:e=f@g+h-i", "a_b.c,d:e=f@g+h-i", "a_b.c,d:e=f@g+h-i",
-	 "a_b.c,d:e=f@g+h-i"},
-	{"-3-00:00:00", "-3-00:00:00", "-3-00:00:00", "-3-00:00:00"},
-	{"--cfg-options", "--cfg-options", "--cfg-options", "--cfg-options"},
+	{"gpu", "gpu", "gpu"},
+	{"logs/%x-%j.out", "logs/%x-%j.out", "logs/%x-%j.out"},
+	{"a_b.c,d:e=f@g+h-i", "a_b.c,d:e=f@g+h-i", "a_b.c,d:e=f@g+h-i"},
+	{"-3-00:00:00", "-3-00:00:00", "-3-00:00:00"},
+	{"--cfg-options", "--cfg-options", "--cfg-options"},
 	/* empty */
-	{"", "", "''", ""},
+	{"", "", "''"},
 	/* blanks and tabs split */
-	{"big run", "\"big run\"", "'big run'", "big run"},
-	{" ", "\" \"", "' '", " "},
-	{"a\tb", "\"a\tb\"", "'a\tb'", "a\\tb"},
+	{"big run", "\"big run\"", "'big run'"},
+	{" ", "\" \"", "' '"},
+	{"a\tb", "\"a\tb\"", "'a\tb'", "$'a\\tb'"},
 	/* '#' */
-	{"run#3", "\"run#3\"", "'run#3'", "run#3"},
+	{"run#3", "\"run#3\"", "'run#3'"},
 	/* quotes and backslashes */
-	{"it's", "\"it's\"", "\"it's\"", "it's"},
-	{"say \"x\"", "\"say \\\"x\\\"\"", "'say \"x\"'", "say \"x\""},
-	{"it's \"x\"", "\"it's \\\"x\\\"\"", "\"it's \\\"x\\\"\"", "it's \"x\""},
-	{"a\\b", "\"a\\\\b\"", "\"a\\\\b\"", "a\\b"},
-	{"it's a\\", "\"it's a\\\\\"", "\"it's a\\\\\"", "it's a\\"},
+	{"it's", "\"it's\"", "\"it's\""},
+	{"say \"x\"", "\"say \\\"x\\\"\"", "'say \"x\"'"},
+	{"it's \"x\"", "\"it's \\\"x\\\"\"", "\"it's \\\"x\\\"\""},
+	{"a\\b", "\"a\\\\b\"", "\"a\\\\b\""},
+	{"it's a\\", "\"it's a\\\\\"", "\"it's a\\\\\""},
 	/* expansions: sbatch has none, the shell has */
-	{"$HOME", "\"$HOME\"", "\"\\$HOME\"", "$HOME"},
-	{"`id`", "\"`id`\"", "\"\\`id\\`\"", "`id`"},
-	{"$(id)", "\"$(id)\"", "\"\\$(id)\"", "$(id)"},
-	{"~", "\"~\"", "\\~", "~"},
-	{"~/x", "\"~/x\"", "\\~/x", "~/x"},
-	{"~/a b", "\"~/a b\"", "\\~'/a b'", "~/a b"},
-	{"a~", "\"a~\"", "'a~'", "a~"},
-	{"*", "\"*\"", "'*'", "*"},
-	{"{a,b}", "\"{a,b}\"", "'{a,b}'", "{a,b}"},
-	{"!x", "\"!x\"", "'!x'", "!x"},
-	{"a;b&c|d<e>f(g)", "\"a;b&c|d<e>f(g)\"", "'a;b&c|d<e>f(g)'", "a;b&c|d<e>f(g)"},
+	{"$HOME", "\"$HOME\"", "\"\\$HOME\""},
+	{"`id`", "\"`id`\"", "\"\\`id\\`\""},
+	{"$(id)", "\"$(id)\"", "\"\\$(id)\""},
+	{"~", "\"~\"", "\\~"},
+	{"~/x", "\"~/x\"", "\\~/x"},
+	{"~/a b", "\"~/a b\"", "\\~'/a b'"},
+	{"a~", "\"a~\"", "'a~'"},
+	{"*", "\"*\"", "'*'"},
+	{"{a,b}", "\"{a,b}\"", "'{a,b}'"},
+	{"!x", "\"!x\"", "'!x'"},
+	{"a;b&c|d<e>f(g)", "\"a;b&c|d<e>f(g)\"", "'a;b&c|d<e>f(g)'"},
 	/* line ends */
-	{"a\nb", NULL, "'a\nb'", "a\\nb"},
-	{"\n#SBATCH --nodes=9", NULL, "'\n#SBATCH --nodes=9'", "\\n#SBATCH --nodes=9"},
-	{"a\rb", NULL, "'a\rb'", "a\\x0db"},
-	{"it's\n", NULL, "\"it's\n\"", "it's\\n"},
-	/* other bytes */
-	{"\x1b[31m", "\"\x1b[31m\"", "'\x1b[31m'", "\\x1b[31m"},
-	{"\x7f", "\"\x7f\"", "'\x7f'", "\\x7f"},
-	{"größe 中", "\"größe 中\"", "'größe 中'", "größe 中"},
+	{"a\nb", NULL, "'a\nb'", "$'a\\nb'"},
+	{"\n#SBATCH --nodes=9", NULL, "'\n#SBATCH --nodes=9'", "$'\\n#SBATCH --nodes=9'"},
+	{"it's\n", NULL, "\"it's\n\"", "$'it\\'s\\n'"},
+	/* a carriage return would make a DOS line of it */
+	{"a\rb", NULL, "$'a\\rb'"},
+	{"it's \\ $x\r\n", NULL, "$'it\\'s \\\\ $x\\r\\n'"},
+	{"~\r", NULL, "$'~\\r'"},
+	/* what cannot be seen, and bytes that are no UTF-8 */
+	{"\x1b[31m", "\"\x1b[31m\"", "$'\\x1b[31m'"},
+	{"\x7f", "\"\x7f\"", "$'\\x7f'"},
+	{"a\xe2\x80\xae", "\"a\xe2\x80\xae\"", "$'a\\xe2\\x80\\xae'"},
+	{"\xff\xfe", "\"\xff\xfe\"", "$'\\xff\\xfe'"},
+	/* other characters */
+	{"größe 中", "\"größe 中\"", "'größe 中'"},
 	/* typographic quotes, which shellcheck wants in quotes of the other kind */
-	{"a’b", "\"a’b\"", "\"a’b\"", "a’b"},
-	{"“b”", "\"“b”\"", "'“b”'", "“b”"},
-	{"it's “b”", "\"it's “b”\"", "\"it's \"'“'\"b\"'”'\"\"", "it's “b”"},
-	{"\xff\xfe", "\"\xff\xfe\"", "'\xff\xfe'", "\xff\xfe"},
+	{"a’b", "\"a’b\"", "\"a’b\""},
+	{"“b”", "\"“b”\"", "'“b”'"},
+	{"it’s “b”", "\"it’s “b”\"", "\"it’s \"'“'\"b\"'”'\"\""},
 };
 
 struct output {
@@ -116,14 +120,14 @@ static void words(void **state)
 	}
 }
 
-static void comments(void **state)
+static void lines(void **state)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct output output;
 
 		output_open(&output);
-		script_quote_comment(output.file, rows[i].text);
-		output_check(&output, rows[i].comment);
+		script_quote_line(output.file, rows[i].text);
+		output_check(&output, rows[i].line ? rows[i].line : rows[i].word);
 	}
 }
 
@@ -132,7 +136,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(directives),
 		cmocka_unit_test(words),
-		cmocka_unit_test(comments),
+		cmocka_unit_test(lines),
 	};
 
 	return cmocka_run_group_tests_name("quote", tests, NULL, NULL);

@@ -4,6 +4,7 @@
  * dialect and kind of program. Whole scripts are in tests/golden; here are the rules one
  * by one.
  */
+#include "gen/script/options.h"
 #include "gen/script/script.h"
 
 #include <errno.h>
@@ -47,7 +48,6 @@ static void make(struct made *made, const char *spec, const char *site)
 	if (made->rc < 0)
 		diag_print(&made->diag, stderr, DIAG_PLAIN);
 	assert_int_equal(made->rc, 0);
-	assert_int_equal(script_templates_init(&made->templates), 0);
 	out = open_memstream(&made->script, &made->length);
 	assert_non_null(out);
 	made->rc = script_write(out, &made->spec, &made->plan, &made->site,
@@ -286,12 +286,13 @@ static void comments(void **state)
 	assert_int_equal(made.rc, 0);
 	assert_non_null(strstr(made.script,
 			       "\n# 2 nodes x 1 task = 2 ranks, launcher torch.\n"
-			       "# Again:  srank gen job.yaml\n"
+			       "# Again:  srank gen dir/job.yaml\n"
 			       "# Submit: sbatch SCRIPT\n"));
 
 	free(made.script);
 	made.spec.overrides = (struct spec_value){true, .items = &override, .count = 1};
 	made.site.file = "x/my site.yaml";
+	made.site.named = true;
 	made.spec.file = "x/a\nb.yaml";
 	made.spec.batch.output = (struct spec_value){true, .text = "logs/%j.out"};
 	made.spec.batch.error = (struct spec_value){true, .text = "my err/x/%j.err"};
@@ -303,11 +304,25 @@ static void comments(void **state)
 	assert_non_null(strstr(made.script, "from a\\nb.yaml (digest "));
 	assert_non_null(strstr(
 		made.script,
-		"\n# Again:  srank gen 'a\\nb.yaml' -s 'name=a\\n#SBATCH --nodes=9'"
-		" --site 'my site.yaml'\n"
+		"\n# Again:  srank gen $'x/a\\nb.yaml' -s $'name=a\\n#SBATCH --nodes=9'"
+		" --site 'x/my site.yaml'\n"
 		"# Submit: mkdir -p logs 'my err/x' && sbatch SCRIPT\n"
 		"#SBATCH --nodes=2\n"));
+
+	/* A profile that was found is found again; names that look like options. */
+	free(made.script);
 	made.spec.overrides = (struct spec_value){0};
+	made.site.named = false;
+	made.spec.file = "-job.yaml";
+	made.spec.batch.output = (struct spec_value){true, .text = "-p/%j.out"};
+	out = open_memstream(&made.script, &made.length);
+	assert_int_equal(script_write(out, &made.spec, &made.plan, &made.site,
+				      &made.templates, &made.diag),
+			 0);
+	fclose(out);
+	assert_non_null(strstr(made.script,
+			       "\n# Again:  srank gen ./-job.yaml\n"
+			       "# Submit: mkdir -p ./-p 'my err/x' && sbatch SCRIPT\n"));
 	made.spec.batch.output = made.spec.batch.error = (struct spec_value){0};
 	clear(&made);
 }
@@ -330,6 +345,9 @@ static void folders(void **state)
 		{"logs/run%j/a.out", "logs"},
 		{"%j/a.out", NULL},
 		{"./a.out", "."},
+		/* No command may take it for an option. */
+		{"-p/x.out", "./-p"},
+		{"--parents/%j/x.out", "./--parents"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -437,6 +455,16 @@ static void templates_of_the_user(void **state)
 	clear(&made);
 	take_away("guard");
 
+	/* DOS line ends would go into the script, which sbatch then refuses. */
+	put("guard", "# mine\n# ends\r\n");
+	make(&made, "launcher: jax\n" TWO_BY_FOUR ENDS, NULL);
+	assert_int_equal(made.rc, -EINVAL);
+	assert_int_equal(made.diag.errors, 1);
+	assert_int_equal(made.diag.items[0].place.line, 2);
+	assert_int_equal(made.diag.items[0].place.column, 7);
+	clear(&made);
+	take_away("guard");
+
 	/* A name that is not there is told with the template's line. */
 	put("worker", "\n{{> srun}}\n\t{{porgram}}\n");
 	make(&made, "launcher: jax\n" TWO_BY_FOUR ENDS, NULL);
@@ -482,6 +510,67 @@ static void every_launcher(void **state)
 	}
 }
 
+/* Words of sbatch's command line, and which of them may not be there. */
+static void arguments_for_sbatch(void **state)
+{
+	static const struct {
+		const char *words[4];
+		size_t refused; /* 9: none */
+		bool owned;
+	} rows[] = {
+		{{"--hold", "--comment=a b", "--dependency", "afterok:1"}, 9},
+		{{"--time", "1", "-p", "gpu"}, 9},
+		{{"-t1", "-pgpu", "-Hv", "--nice=10"}, 9},
+		/* The plan's numbers in every form. */
+		{{"-N1"}, 0, true},
+		{{"--nice", "-N", "1"}, 1, true},
+		{{"--ntasks-per-n=1"}, 0, true},
+		{{"--tasks-per-node=1"}, 0, true},
+		{{"--gpus-per-socket", "1"}, 0, true},
+		{{"-HN1"}, 0, true},
+		{{"-HvQc2"}, 0, true},
+		{{"--hold", "-sWG1"}, 1, true},
+		/* Letters that are the value of another: a partition called N1. */
+		{{"-pN1"}, 9},
+		{{"-Hp", "N1"}, 9},
+		{{"-kN1"}, 9},
+		/* The value of an option is not looked at, a value without one is
+		   refused. */
+		{{"--comment", "-N1"}, 9},
+		{{"other.sh"}, 0},
+		{{"--hold", "other.sh"}, 1},
+		{{"--wait", "other.sh"}, 1},
+		{{"-W", "other.sh"}, 1},
+		{{"-HW", "other.sh"}, 1},
+		{{"-k", "other.sh"}, 1},
+		{{"--exclusive", "user"}, 1},
+		{{"--partition=gpu", "other.sh"}, 1},
+		{{"-pgpu", "other.sh"}, 1},
+		{{"-p", "gpu", "other.sh"}, 2},
+		{{"-"}, 0},
+		{{""}, 0},
+		{{"--"}, 9},
+		{{"--", "--hold"}, 1},
+		/* Not the plan's, though it begins alike. */
+		{{"--nodelist=n1", "--gpu-bind=none", "--gres-flags=x",
+		  "--mem-per-cpu=1"},
+		 9},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		char *words[4];
+		size_t count = 0, refused;
+		bool owned;
+
+		for (; count < 4 && rows[i].words[count]; count++)
+			words[count] = (char *)rows[i].words[count];
+		print_message("# row %zu: %s\n", i, rows[i].words[0]);
+		refused = script_options_check(words, count, &owned);
+		assert_int_equal(refused, rows[i].refused == 9 ? count : rows[i].refused);
+		assert_int_equal(owned, rows[i].owned);
+	}
+}
+
 static int make_home(void **state)
 {
 	return mkdtemp(home) && setenv("XDG_CONFIG_HOME", home, 1) == 0 ? 0 : -1;
@@ -511,6 +600,7 @@ int main(void)
 		cmocka_unit_test(literals_are_told),
 		cmocka_unit_test(templates_of_the_user),
 		cmocka_unit_test(every_launcher),
+		cmocka_unit_test(arguments_for_sbatch),
 	};
 
 	return cmocka_run_group_tests_name("script", tests, make_home, remove_home);
