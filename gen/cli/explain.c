@@ -1,83 +1,131 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `srank explain`: every number of a job and where it comes from, what the tasks will be
- * told, and which rank sits where. The variables and the binding come from the rules that
- * the plugin uses (spank/launch), on facts made from the plan.
+ * told, and which rank sits where. The facts, the variables and the binding come from the
+ * rules that the plugin uses (spank/launch), from an environment such as Slurm and the
+ * spec will have made.
  */
 #include "gen/cli/cli.h"
+#include "gen/utf8.h"
 #include "spank/launch/environment.h"
 #include "spank/launch/gpus.h"
+#include "spank/launch/rendezvous.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* More ranks than this, and only those of the first and the last node are shown. */
+/* With more ranks than this, only the first and the last node are shown, */
 #define RANKS_SHOWN 64
+/* and of each at most as many ranks as this. */
+#define ROWS_SHOWN 32
 
-/* Stands for the port in the variables: no rule gives it, the range ends below. */
-#define PORT_UNKNOWN "65535"
+/* The variables that Slurm gives to a task, and that the rules read. */
+enum slurm_variable {
+	JOB_ID,
+	STEP_ID,
+	NUM_NODES,
+	NUM_TASKS,
+	NODELIST,
+	TASKS_PER_NODE,
+	NODEID,
+	PROCID,
+	LOCALID,
+	NODENAME,
+	DEVICES,
+	SLURM_VARIABLES,
+};
+
+static const char *const slurm_names[] = {
+	[JOB_ID] = "SLURM_JOB_ID",
+	[STEP_ID] = "SLURM_STEP_ID",
+	[NUM_NODES] = "SLURM_STEP_NUM_NODES",
+	[NUM_TASKS] = "SLURM_STEP_NUM_TASKS",
+	[NODELIST] = "SLURM_STEP_NODELIST",
+	[TASKS_PER_NODE] = "SLURM_STEP_TASKS_PER_NODE",
+	[NODEID] = "SLURM_NODEID",
+	[PROCID] = "SLURM_PROCID",
+	[LOCALID] = "SLURM_LOCALID",
+	[NODENAME] = "SLURMD_NODENAME",
+	[DEVICES] = "CUDA_VISIBLE_DEVICES",
+};
+
+/* One task of the job, with what it will find in its environment. */
+struct task {
+	const struct cli_job *job;
+	char slurm[SLURM_VARIABLES][4 * LAUNCH_GPUS_MAX]; /* "": not set */
+};
+
+static const char *look_up(const char *name, void *arg)
+{
+	const struct task *task = arg;
+	const struct spec_value *env = &task->job->spec.env;
+
+	for (size_t i = 0; i < SLURM_VARIABLES; i++) {
+		if (task->slurm[i][0] && strcmp(name, slurm_names[i]) == 0)
+			return task->slurm[i];
+	}
+	/* srun makes its own of these, whatever the script exports. */
+	if (strncmp(name, "SLURM", 5) == 0)
+		return NULL;
+	for (size_t i = 0; i < env->count; i++) {
+		if (strcmp(name, env->items[i].name) == 0)
+			return env->items[i].text;
+	}
+	return NULL;
+}
+
+#define PRINT(task, variable, ...) \
+	snprintf((task)->slurm[variable], sizeof((task)->slurm[variable]), __VA_ARGS__)
+
+/* The devices that Slurm lets the task see: with --gpus-per-task its own, else all. */
+static void make_devices(struct task *task, const struct plan *plan, uint32_t local)
+{
+	bool own = plan->dialect == SPEC_DIALECT_GPUS_PER_TASK && !plan->unbind;
+	uint64_t count = plan_value(plan, own ? PLAN_GPUS_PER_TASK : PLAN_GPUS_PER_NODE);
+	uint64_t first = own ? local * count : 0;
+	size_t at = 0;
+
+	/* At most LAUNCH_GPUS_MAX, or there would be no plan, of two digits and a comma.
+	 */
+	for (uint64_t i = 0; i < count; i++)
+		at += (size_t)snprintf(task->slurm[DEVICES] + at,
+				       sizeof(task->slurm[DEVICES]) - at, "%s%" PRIu64,
+				       i ? "," : "", first + i);
+}
 
 /* What the plugin would know about one task of the job's step. To be cleared. */
-static int make_facts(const struct plan *plan, uint32_t node, uint32_t local,
-		      bool port_given, struct launch_facts *facts)
+static int make_facts(const struct cli_job *job, uint32_t node, uint32_t local,
+		      struct launch_facts *facts, struct launch_error *err)
 {
-	const uint32_t nodes = plan_value(plan, PLAN_NODES);
-	const uint32_t tasks = plan_value(plan, PLAN_NTASKS_PER_NODE);
-	const uint32_t gpus = plan_value(plan, PLAN_GPUS_PER_NODE);
-	char *list = NULL;
-	size_t length;
-	FILE *out;
-	int rc = 0;
+	const struct plan *plan = &job->plan;
+	const uint64_t nodes = plan_value(plan, PLAN_NODES);
+	const uint64_t tasks = plan_value(plan, PLAN_NTASKS_PER_NODE);
+	struct task task = {.job = job};
+	int rc;
 
-	*facts = (struct launch_facts){
-		.job_id = 1,
-		.nnodes = nodes,
-		.ntasks = plan_value(plan, PLAN_NTASKS),
-		.node_rank = node,
-		.rank = node * tasks + local,
-		.local_rank = local,
-		.local_size = tasks,
-		.ncpus = plan_value(plan, PLAN_CPUS_PER_TASK),
-	};
+	PRINT(&task, JOB_ID, "1");
+	PRINT(&task, STEP_ID, "0");
+	PRINT(&task, NUM_NODES, "%" PRIu64, nodes);
+	PRINT(&task, NUM_TASKS, "%" PRIu64, plan_value(plan, PLAN_NTASKS));
 	if (nodes == 1)
-		rc = asprintf(&facts->nodelist, "node0");
+		PRINT(&task, NODELIST, "node0");
 	else
-		rc = asprintf(&facts->nodelist, "node[0-%" PRIu32 "]", nodes - 1);
-	if (rc < 0) {
-		facts->nodelist = NULL;
-		return -ENOMEM;
-	}
-	if (asprintf(&facts->tasks_per_node, "%" PRIu32 "(x%" PRIu32 ")", tasks, nodes) <
-	    0) {
-		facts->tasks_per_node = NULL;
-		return -ENOMEM;
-	}
-	if (asprintf(&facts->node, "node%" PRIu32, node) < 0) {
-		facts->node = NULL;
-		return -ENOMEM;
-	}
-	if (!port_given) {
-		facts->user_port = strdup(PORT_UNKNOWN);
-		if (!facts->user_port)
-			return -ENOMEM;
-	}
-	if (!gpus)
-		return 0;
-	out = open_memstream(&list, &length);
-	if (!out)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < gpus; i++)
-		fprintf(out, "%s%" PRIu32, i ? "," : "", i);
-	rc = fclose(out) == 0 ? 0 : -ENOMEM;
-	facts->gpus = list;
-	facts->gpu_variables = 1U << LAUNCH_GPU_CUDA;
+		PRINT(&task, NODELIST, "node[0-%" PRIu64 "]", nodes - 1);
+	PRINT(&task, TASKS_PER_NODE, "%" PRIu64 "(x%" PRIu64 ")", tasks, nodes);
+	PRINT(&task, NODEID, "%" PRIu32, node);
+	PRINT(&task, PROCID, "%" PRIu64, node * tasks + local);
+	PRINT(&task, LOCALID, "%" PRIu32, local);
+	PRINT(&task, NODENAME, "node%" PRIu32, node);
+	make_devices(&task, plan, local);
+	rc = launch_facts_read(facts, look_up, &task, err);
+	facts->ncpus = plan_value(plan, PLAN_CPUS_PER_TASK);
 	return rc;
 }
 
 /* The variables of one task, as the plugin would set them. */
-static int make_environment(const struct plan *plan,
+static int make_environment(const struct cli_job *job,
 			    const struct launch_settings *settings, uint32_t node,
 			    uint32_t local, struct launch_facts *facts,
 			    struct launch_environment *env, struct launch_error *err)
@@ -85,10 +133,10 @@ static int make_environment(const struct plan *plan,
 	struct launch_gpus *gpus;
 	int rc;
 
-	rc = make_facts(plan, node, local, settings->port != 0, facts);
+	rc = make_facts(job, node, local, facts, err);
 	if (rc == 0)
 		rc = launch_environment(facts, settings, env, err);
-	if (rc < 0 || !facts->gpus)
+	if (rc < 0 || !facts->gpus || facts->submitit)
 		return rc;
 	gpus = calloc(1, sizeof(*gpus));
 	if (!gpus)
@@ -105,7 +153,10 @@ static int make_environment(const struct plan *plan,
 
 static void print_number(const char *name, const char *value, const char *reason)
 {
-	printf("  %-17s %8s  %s\n", name, value, reason);
+	printf("  %-17s %8s  ", name, value);
+	/* It may name a file. */
+	utf8_escape(stdout, reason);
+	putchar('\n');
 }
 
 static void print_given(const char *name, const struct spec_value *value)
@@ -143,22 +194,88 @@ static void print_numbers(const struct cli_job *job)
 		printf("  %s\n", plan->checked[i]);
 }
 
-/* VALUE with the stand-in for the port as PORT. */
-static void print_value(const char *value)
+/* What the variable NAME is made from; LAUNCH_VALUE_TEXT: nothing with the port in it. */
+static enum launch_value value_of(const struct launch_launcher *launcher,
+				  const char *name)
+{
+	const struct launch_variable *row = launcher->variables;
+
+	if (strcmp(name, "MASTER_PORT") == 0)
+		return LAUNCH_VALUE_PORT;
+	for (; row && row->name; row++) {
+		if (strcmp(row->name, name) == 0 &&
+		    (row->value == LAUNCH_VALUE_PORT ||
+		     row->value == LAUNCH_VALUE_ENDPOINT ||
+		     row->value == LAUNCH_VALUE_TF_CONFIG))
+			return row->value;
+	}
+	return LAUNCH_VALUE_TEXT;
+}
+
+/* A list of "host:port", each of which is PORT or as far above it as the task on its
+ * node. */
+static void print_endpoints(const char *value, uint16_t port)
 {
 	const char *at;
 
-	while ((at = strstr(value, PORT_UNKNOWN))) {
-		printf("%.*sPORT", (int)(at - value), value);
-		value = at + strlen(PORT_UNKNOWN);
+	while ((at = strstr(value, ":")) != NULL) {
+		size_t digits = strspn(at + 1, "0123456789");
+		unsigned long number = strtoul(at + 1, NULL, 10);
+		bool end = at[1 + digits] == '"' || at[1 + digits] == '\0';
+
+		printf("%.*s:", (int)(at - value), value);
+		value = at + 1;
+		if (digits == 0 || !end)
+			continue;
+		fputs("PORT", stdout);
+		if (number > port)
+			printf("+%lu", number - port);
+		value += digits;
 	}
-	puts(value);
+	utf8_escape(stdout, value);
 }
 
-static void print_rendezvous(const struct plan *plan,
-			     const struct launch_settings *settings,
-			     const struct launch_environment *env)
+/* One variable; PORT stands for a port that Slurm or a rule will choose, 0: it is known.
+ */
+static void print_variable(const struct launch_launcher *launcher,
+			   const struct launch_assignment *variable, uint16_t port)
 {
+	printf("  %s=", variable->name);
+	switch (port ? value_of(launcher, variable->name) : LAUNCH_VALUE_TEXT) {
+	case LAUNCH_VALUE_PORT:
+		fputs("PORT", stdout);
+		break;
+	case LAUNCH_VALUE_ENDPOINT:
+	case LAUNCH_VALUE_TF_CONFIG:
+		print_endpoints(variable->value, port);
+		break;
+	default:
+		utf8_escape(stdout, variable->value);
+		break;
+	}
+	putchar('\n');
+}
+
+static int print_rendezvous(const struct plan *plan, bool plugin,
+			    const struct launch_settings *settings,
+			    const struct launch_facts *facts,
+			    const struct launch_environment *env,
+			    struct launch_error *err)
+{
+	enum launch_port_source source = LAUNCH_PORT_USER;
+	uint16_t port = 0;
+	int rc = 0;
+
+	if (!plugin) {
+		puts("\nThis site has no srank plugin: the tasks get what Slurm gives.");
+		return 0;
+	}
+	if (!plan->launcher->bare)
+		rc = launch_port(facts, settings, &port, &source, err);
+	if (rc < 0)
+		return rc;
+	if (source == LAUNCH_PORT_USER || source == LAUNCH_PORT_KEY)
+		port = 0;
 	printf("\nSRANK=%s gives the task of rank 0, with node0, node1, ... for the "
 	       "nodes that "
 	       "Slurm picks\n",
@@ -167,19 +284,18 @@ static void print_rendezvous(const struct plan *plan,
 		const char *name = env->list[i].name;
 
 		/* By the markers an inner step knows our values from the user's. */
-		if (!env->list[i].value || (strncmp(name, "SRANK_", 6) == 0 &&
-					    strcmp(name, "SRANK_VERSION") != 0))
-			continue;
-		printf("  %s=", name);
-		print_value(env->list[i].value);
+		if (env->list[i].value && (strncmp(name, "SRANK_", 6) != 0 ||
+					   strcmp(name, "SRANK_VERSION") == 0))
+			print_variable(plan->launcher, &env->list[i], port);
 	}
-	if (!plan->launcher->bare && !settings->port)
+	if (port)
 		printf("PORT: the first one that Slurm reserved for the step, if the "
 		       "site has "
 		       "MpiParams=ports=;\nelse by a hash of job, step and restart, "
 		       "between %u "
 		       "and %u\n",
 		       settings->port_low, settings->port_high);
+	return 0;
 }
 
 /* The Nth token (from 0) of a list with commas, printed into TEXT. */
@@ -226,43 +342,48 @@ static void gpu_of(const struct launch_facts *facts,
 	}
 }
 
-/* The rows of one node. */
-static int print_node(const struct plan *plan, const struct launch_settings *settings,
-		      uint32_t node, struct launch_error *err)
+/* The rows of one node, at most MOST of them. */
+static int print_node(const struct cli_job *job, const struct launch_settings *settings,
+		      uint32_t node, uint32_t most, struct launch_error *err)
 {
+	const struct plan *plan = &job->plan;
 	const uint32_t tasks = plan_value(plan, PLAN_NTASKS_PER_NODE);
 	const uint32_t workers = plan_value(plan, PLAN_WORKERS_PER_NODE);
 	const uint32_t each = workers / tasks;
 	const uint64_t cpus = plan_value(plan, PLAN_CPUS_PER_TASK) / each;
+	struct launch_environment env = {0};
+	struct launch_facts facts = {0};
+	char gpu[256], share[24] = "-";
+	int rc = 0;
 
-	for (uint32_t task = 0; task < tasks; task++) {
-		struct launch_environment env = {0};
-		struct launch_facts facts = {0};
-		char gpu[256], share[24] = "-";
-		int rc;
-
-		rc = make_environment(plan, settings, node, task, &facts, &env, err);
-		if (cpus)
-			snprintf(share, sizeof(share), "%" PRIu64, cpus);
-		for (uint32_t i = 0; rc == 0 && i < each; i++) {
-			uint32_t worker = task * each + i;
-
-			gpu_of(&facts, settings, &env, worker, gpu, sizeof(gpu));
-			printf("  %5" PRIu32 "  node%-5" PRIu32 " %5" PRIu32
-			       "  %-7s %4s\n",
-			       node * workers + worker, node, worker, gpu, share);
+	if (cpus)
+		snprintf(share, sizeof(share), "%" PRIu64, cpus);
+	for (uint32_t worker = 0; worker < workers && rc == 0; worker++) {
+		if (workers > most && worker == most - 1) {
+			printf("    ... and %" PRIu32 " ranks alike\n", workers - most);
+			worker = workers - 1;
 		}
-		launch_environment_clear(&env);
-		launch_facts_clear(&facts);
+		if (worker == 0 || each == 1) {
+			launch_environment_clear(&env);
+			launch_facts_clear(&facts);
+			rc = make_environment(job, settings, node, worker / each, &facts,
+					      &env, err);
+		}
 		if (rc < 0)
-			return rc;
+			break;
+		gpu_of(&facts, settings, &env, worker, gpu, sizeof(gpu));
+		printf("  %5" PRIu32 "  node%-5" PRIu32 " %5" PRIu32 "  %-7s %4s\n",
+		       node * workers + worker, node, worker, gpu, share);
 	}
-	return 0;
+	launch_environment_clear(&env);
+	launch_facts_clear(&facts);
+	return rc;
 }
 
-static int print_ranks(const struct plan *plan, const struct launch_settings *settings,
+static int print_ranks(const struct cli_job *job, const struct launch_settings *settings,
 		       struct launch_error *err)
 {
+	const struct plan *plan = &job->plan;
 	const uint32_t nodes = plan_value(plan, PLAN_NODES);
 	bool all = plan_value(plan, PLAN_WORLD_SIZE) <= RANKS_SHOWN;
 	int rc = 0;
@@ -273,7 +394,7 @@ static int print_ranks(const struct plan *plan, const struct launch_settings *se
 			printf("    ... and %" PRIu32 " nodes alike\n", nodes - 2);
 			node = nodes - 1;
 		}
-		rc = print_node(plan, settings, node, err);
+		rc = print_node(job, settings, node, all ? RANKS_SHOWN : ROWS_SHOWN, err);
 	}
 	if (rc == 0 && plan->shape == LAUNCH_WORKER && plan_value(plan, PLAN_GPUS) &&
 	    settings->gpus != LAUNCH_GPUS_MAP && settings->gpus != LAUNCH_GPUS_NONE)
@@ -293,13 +414,17 @@ static enum cli_exit explain(const struct cli_job *job, const struct cli_command
 
 	launch_settings_init(&settings);
 	rc = launch_settings_parse(&settings, job->plan.srank, &err);
+	if (!job->site.plugin.number)
+		settings.gpus = LAUNCH_GPUS_NONE;
 	if (rc == 0)
-		rc = make_environment(&job->plan, &settings, 0, 0, &facts, &env, &err);
+		rc = make_environment(job, &settings, 0, 0, &facts, &env, &err);
 	if (rc == 0) {
 		print_numbers(job);
-		print_rendezvous(&job->plan, &settings, &env);
-		rc = print_ranks(&job->plan, &settings, &err);
+		rc = print_rendezvous(&job->plan, job->site.plugin.number, &settings,
+				      &facts, &env, &err);
 	}
+	if (rc == 0)
+		rc = print_ranks(job, &settings, &err);
 	launch_environment_clear(&env);
 	launch_facts_clear(&facts);
 	if (rc == 0)
