@@ -45,11 +45,17 @@ static int add_words(struct plan_work *work, const struct spec_value *words, siz
 	return rc;
 }
 
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 /* python, python3, python3.11, with or without a path. */
 static bool is_python(const char *word)
 {
-	const char *slash = strrchr(word, '/');
-	const char *name = slash ? slash + 1 : word;
+	const char *name = base_name(word);
 
 	if (strncmp(name, "python", 6) != 0)
 		return false;
@@ -87,6 +93,55 @@ static int take_command(struct plan_work *work)
 	if (run->kind != PLAN_COMMAND)
 		run->python = words[0].text;
 	return add_words(work, command, first);
+}
+
+/*
+ * A program that starts ranks itself, where one rank's program belongs: each task would
+ * start as many more, and all of them would take the same port.
+ */
+static int refuse_nested(struct plan_work *work, const struct diag_place *place)
+{
+	static const struct {
+		const char *program; /* first word of a command, or a module of Python's */
+		const char *launcher;
+	} starters[] = {
+		{"torchrun", "torchrun"},
+		{"torch.distributed.run", "torchrun"},
+		{"torch.distributed.launch", "torchrun"},
+		{"accelerate", "accelerate"},
+		{"accelerate.commands.launch", "accelerate"},
+		{"deepspeed", "deepspeed"},
+		{"deepspeed.launcher.runner", "deepspeed"},
+		{"horovodrun", "horovod"},
+		{"mpirun", "mpi"},
+		{"mpiexec", "mpi"},
+		{"srun", NULL},
+	};
+	const struct plan_run *run = &work->plan->run;
+	const char *program = run->kind == PLAN_MODULE ? run->target : NULL;
+
+	if (run->kind == PLAN_COMMAND)
+		program = base_name(work->spec->run.command.items[0].text);
+	if (!program)
+		return 0;
+	for (size_t i = 0; i < sizeof(starters) / sizeof(starters[0]); i++) {
+		if (strcmp(program, starters[i].program) != 0)
+			continue;
+		diag_add(work->diag, DIAG_ERROR, "plan-nested", place,
+			 "%s starts ranks itself, and would do so in every task; run is "
+			 "what one rank runs",
+			 program);
+		if (starters[i].launcher)
+			diag_fix(work->diag,
+				 "launcher: %s, and the program behind %s alone in run",
+				 starters[i].launcher, program);
+		else
+			diag_fix(work->diag, "the program behind %s alone in run, "
+					     "its options in srun.args",
+				 program);
+		return -EINVAL;
+	}
+	return 0;
 }
 
 static bool is_option(const char *word, const char *option)
@@ -207,11 +262,16 @@ static int take_run(struct plan_work *work)
 			 "add run.script, run.module, run.command or the section mmdet");
 		return -EINVAL;
 	}
-	if (forms[first].kind == PLAN_COMMAND)
-		return take_command(work);
-	work->plan->run.kind = forms[first].kind;
-	work->plan->run.target = forms[first].value->text;
-	return 0;
+	if (forms[first].kind == PLAN_COMMAND) {
+		int rc = take_command(work);
+
+		if (rc < 0)
+			return rc;
+	} else {
+		work->plan->run.kind = forms[first].kind;
+		work->plan->run.target = forms[first].value->text;
+	}
+	return refuse_nested(work, &forms[first].value->place);
 }
 
 int plan_resolve_run(struct plan_work *work)
