@@ -9,7 +9,8 @@
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 build=$top/build
 setup_log=$build/setup.log
-[[ ! -w $setup_log ]] || : >"$setup_log"
+# Where in the log this program's own lines begin, once it has written any.
+log_start=
 cluster=$top/tests/cluster/cluster
 program=$(basename "$0")
 
@@ -58,6 +59,41 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 trap 'exit 129' HUP
 
+# One program at a time sets up in this tree: others would build and log into the same files. The
+# kernel drops the lock, file descriptor 9, of a program that dies.
+setup_lock()
+{
+	local lock=$build/setup.lock holder
+	mkdir -p "$build"
+	exec 9<>"$lock"
+	if ! flock --nonblock 9; then
+		holder=$(<"$lock")
+		say "waiting for ${holder:-another program}, which is setting up in $build ..."
+		flock 9
+	fi
+	printf '%s, process %d' "$program" $$ >"$lock"
+	[[ $log_start ]] || begin_log
+}
+
+setup_unlock()
+{
+	: >"$build/setup.lock"
+	exec 9>&-
+}
+
+# The log keeps what others have written, who may just have told their users to look there.
+begin_log()
+{
+	local size=0
+	[[ ! -e $setup_log ]] || size=$(stat --format=%s "$setup_log")
+	if ((size > 4 * 1024 * 1024)); then
+		: >"$setup_log"
+		size=0
+	fi
+	log_start=$size
+	printf '\n== %s, process %d, %(%F %T)T\n' "$program" $$ -1 >>"$setup_log"
+}
+
 # Runs COMMAND with its output in the log, of which the end is shown when it fails.
 logged()
 {
@@ -65,7 +101,7 @@ logged()
 	shift
 	say "$what ..."
 	mkdir -p "$build"
-	"$@" >>"$setup_log" 2>&1 || rc=$?
+	"$@" >>"$setup_log" 2>&1 9>&- || rc=$?
 	if ((rc)); then
 		tail -n 30 "$setup_log" >&2
 		fail "$what: failed with exit code $rc; the whole log is $setup_log"
@@ -148,7 +184,7 @@ install_packages()
 # Installs those of the packages that are not there; returns 1 with a line when it cannot.
 setup_packages()
 {
-	local missing began=$SECONDS
+	local missing rc=0
 	if [[ -z $(type -P dpkg-query) ]]; then
 		# Another distribution: what is not there will be named when it is called.
 		say "this is no Debian system: the packages are taken to be there"
@@ -163,12 +199,23 @@ setup_packages()
 			"$program" "${missing[*]}" >&2
 		return 1
 	fi
-	say "installing packages: ${missing[*]} ..."
-	mkdir -p "$build"
-	if ! install_packages "${missing[@]}" 2>&1 | show_progress; then
-		grep -E '^(E|W|dpkg): ' "$setup_log" | tail -n 5 >&2 || true
+	setup_lock
+	# Another program may have installed them while this one waited.
+	readarray -t missing < <(missing_packages "$@")
+	((${#missing[@]} == 0)) || add_packages "${missing[@]}" || rc=1
+	setup_unlock
+	return "$rc"
+}
+
+add_packages()
+{
+	local began=$SECONDS
+	say "installing packages: $* ..."
+	if ! install_packages "$@" 2>&1 9>&- | show_progress; then
+		tail --bytes=+$((log_start + 1)) "$setup_log" | grep -E '^(E|W|dpkg): ' |
+			tail -n 5 >&2 || true
 		printf '%s: packages could not be installed (%s); the whole log is %s\n' \
-			"$program" "${missing[*]}" "$setup_log" >&2
+			"$program" "$*" "$setup_log" >&2
 		return 1
 	fi
 	say "... installed in $((SECONDS - began)) s"
@@ -180,6 +227,7 @@ setup_packages()
 setup_build()
 {
 	local option options=() done_file=$build/setup.options
+	setup_lock
 	[[ -e $build/build.ninja ]] || rm -f "$done_file"
 	for option in "$@"; do
 		grep -qsxF -e "$option" "$done_file" || options+=("$option")
@@ -192,6 +240,7 @@ setup_build()
 	fi
 	((${#options[@]} == 0)) || printf '%s\n' "${options[@]}" >>"$done_file"
 	logged 'building srank and its plugin' meson compile -C "$build"
+	setup_unlock
 }
 
 # When a process started, in ticks since boot: with its number, which process it is. proc(5)
