@@ -209,6 +209,14 @@ except KeyboardInterrupt:
 
 @test "what is asked for wrongly is named in one line" {
 	one_line 2 '--nodes two is no number' cluster up --name other --nodes two
+	one_line 2 '--gpus 010 is no number' cluster up --name other --gpus 010
+	one_line 2 '--nodes 08 is no number' cluster up --name other --nodes 08
+	one_line 2 '--nodes needs a value' cluster up --name other --nodes
+	one_line 2 '--plugstack needs a value' cluster up --name other --plugstack
+	one_line 2 '--name needs a value' cluster up --name
+	one_line 2 '--user needs a value' cluster run --user
+	one_line 2 '--mpi-ports foo is no range of ports' cluster up --name other --mpi-ports foo
+	one_line 2 '--mpi-ports 9-8 is no range of ports' cluster up --name other --mpi-ports 9-8
 	one_line 2 '2 sockets x 1 threads' cluster up --name other --cpus 7
 	one_line 2 "unknown option '--gpu'" cluster up --name other --gpu 4
 	one_line 2 '--mount x is not of the form' cluster up --name other --mount x

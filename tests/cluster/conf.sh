@@ -12,9 +12,15 @@ conf_check()
 {
 	local key mount
 	for key in nodes gpus cpus sockets threads memory; do
-		[[ ${opt[$key]} =~ ^[0-9]{1,7}$ ]] ||
+		# 010 would be eight in arithmetic below, and 08 a fault.
+		[[ ${opt[$key]} =~ ^(0|[1-9][0-9]{0,6})$ ]] ||
 			die "$EXIT_USAGE" "--$key ${opt[$key]} is no number"
 	done
+	if [[ ${opt[mpi-ports]} ]]; then
+		[[ ${opt[mpi-ports]} =~ ^([1-9][0-9]{0,4})-([1-9][0-9]{0,4})$ ]] &&
+			((BASH_REMATCH[1] <= BASH_REMATCH[2] && BASH_REMATCH[2] <= 65535)) ||
+			die "$EXIT_USAGE" "--mpi-ports ${opt[mpi-ports]} is no range of ports: LO-HI"
+	fi
 	((opt[nodes] >= 1 && opt[nodes] <= 250)) || die "$EXIT_USAGE" '--nodes must be 1 to 250'
 	((opt[gpus] <= 250)) || die "$EXIT_USAGE" '--gpus must be at most 250'
 	((opt[cpus] && opt[sockets] && opt[threads] &&
