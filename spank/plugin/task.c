@@ -149,6 +149,25 @@ static void report(const struct launch_facts *facts,
 	free(text);
 }
 
+/*
+ * Who names no launcher and starts one task where there are several GPUs gets no rank. A
+ * program that wants one ends with a message of its own, which does not lead here.
+ */
+static void say_shape(const struct launch_facts *facts,
+		      const struct launch_settings *settings)
+{
+	uint32_t ngpus = launch_facts_ngpus(facts);
+
+	if (facts->rank == 0 && settings->asked && !settings->launcher &&
+	    launch_has_ranks(facts, settings) &&
+	    launch_shape(facts, settings) == LAUNCH_NODE)
+		slurm_spank_log("srank: one task a node that sees %u GPUs is taken for a "
+				"launcher, and gets no RANK; start one task a GPU "
+				"(--ntasks-per-node=%u), or name the launcher "
+				"(--srank=torchrun)",
+				ngpus, ngpus);
+}
+
 static int set_task(spank_t spank, const struct srank_step *step,
 		    const struct launch_facts *facts, struct launch_environment *env,
 		    struct launch_error *err)
@@ -183,8 +202,10 @@ int srank_task(spank_t spank, struct srank_step *step, struct launch_error *err)
 	r = srank_source_task(spank, &step->devices, &step->found, &facts, err);
 	if (r == 0 && !facts.submitit) {
 		r = set_task(spank, step, &facts, &env, err);
-		if (r == 0)
+		if (r == 0) {
+			say_shape(&facts, &step->settings);
 			report(&facts, &step->settings);
+		}
 	}
 	if (is_local(r) && facts.ntasks != 1)
 		step->shared->abandon = true;

@@ -260,6 +260,10 @@ need_pmix()
 		- - - - 0 2 node1
 		- - - - 1 2 node2
 	END
+	# A program that wants a rank fails without leading here; so it is said, once.
+	[[ $(grep -c 'srank: .* 4 GPUs .* (--ntasks-per-node=4)' <<<"$stderr") -eq 1 ]]
+	run --separate-stderr user srun --srank=torchrun -N2 --ntasks-per-node=1 --gres=gpu:4 show
+	[[ $stderr != *srank:* ]]
 }
 
 @test "SRANK= in a script is for its steps" {
