@@ -263,35 +263,84 @@ static const char *component(const struct reader *reader, uint32_t i, uint32_t *
 	return list && launch_hostlist_count(list, count) == 0 ? list : NULL;
 }
 
-static int is_missing(const char *name, uint32_t position, void *arg)
-{
-	const struct launch_facts *facts = arg;
+/* The nodes of the step that a component has. */
+struct part {
+	const struct launch_facts *facts;
+	uint32_t nodes;
+	char first[LAUNCH_HOST_MAX];
+};
 
-	return launch_hostlist_find(facts->nodelist, name, &position) != 0;
+static int add_node(const char *name, uint32_t position, void *arg)
+{
+	struct part *part = arg;
+
+	if (launch_hostlist_find(part->facts->nodelist, name, &position))
+		return 0;
+	if (part->nodes++ == 0)
+		snprintf(part->first, sizeof(part->first), "%s", name);
+	return 0;
 }
 
 /*
- * Components whose nodes are all in the step and are all of the step's are those that it
- * consists of, and it starts on the first node of the lowest. A component used in part
- * makes the sum a different one.
+ * Number of components of which the step consists, and in HEAD the first node of its
+ * lowest one. Each of its nodes is in a component, so that there are as many as all
+ * components together have of them, unless a name stands for a node of two components and
+ * the step is on one of these only; it is then not known which. 0: not known.
  */
-static int find_first_component(const struct reader *reader, uint32_t size, char *head)
+static uint32_t find_parts(const struct reader *reader, uint32_t size, uint32_t names,
+			   char *head)
 {
 	struct launch_facts *facts = reader->facts;
+	uint32_t nodes = 0, parts = 0, count;
+	uint64_t pairs = 0;
+
+	for (uint32_t i = 0; i < size; i++) {
+		struct part part = {.facts = facts};
+		const char *list = component(reader, i, &count);
+
+		if (!list)
+			return 0;
+		pairs += (uint64_t)count * names;
+		if (pairs > PAIRS_MAX || launch_hostlist_each(list, add_node, &part))
+			return 0;
+		if (part.nodes && parts++ == 0)
+			memcpy(head, part.first, sizeof(part.first));
+		nodes += part.nodes;
+	}
+	return nodes == facts->nnodes ? parts : 0;
+}
+
+/* Whether the step is on all nodes of all components; of a long one, too. */
+static bool is_whole_job(const struct reader *reader, uint32_t size, char *head)
+{
 	uint32_t nodes = 0, count;
 
 	for (uint32_t i = 0; i < size; i++) {
 		const char *list = component(reader, i, &count);
 
-		if (!list || (uint64_t)count * facts->nnodes > PAIRS_MAX)
-			return -ENOENT;
-		if (launch_hostlist_each(list, is_missing, facts))
-			continue;
-		if (nodes == 0 && launch_hostlist_nth(list, 0, head, LAUNCH_HOST_MAX))
-			return -ENOENT;
-		nodes += count;
+		if (!list || __builtin_add_overflow(nodes, count, &nodes))
+			return false;
+		if (i == 0 && launch_hostlist_nth(list, 0, head, LAUNCH_HOST_MAX))
+			return false;
 	}
-	return nodes == facts->nnodes ? 0 : -ENOENT;
+	return nodes == reader->facts->nnodes;
+}
+
+/* It has just the nodes of one component, and so, most likely, is the step of that one.
+ */
+static bool is_whole_component(const struct reader *reader, uint32_t size)
+{
+	const struct launch_facts *facts = reader->facts;
+	uint32_t count;
+
+	for (uint32_t i = 0; i < size; i++) {
+		const char *list = component(reader, i, &count);
+
+		/* Not the one over two components on the same node. */
+		if (list && strcmp(list, facts->nodelist) == 0 && count == facts->nnodes)
+			return true;
+	}
+	return false;
 }
 
 /*
@@ -302,8 +351,8 @@ static int find_first_component(const struct reader *reader, uint32_t size, char
 static int read_components(const struct reader *reader)
 {
 	struct launch_facts *facts = reader->facts;
-	char head[LAUNCH_HOST_MAX] = "", name[LAUNCH_HOST_MAX];
-	uint32_t size = 0, nodes = 0, count;
+	char head[LAUNCH_HOST_MAX] = "";
+	uint32_t size = 0, names, parts;
 	int r;
 
 	r = read_number(reader, "SLURM_HET_SIZE", &size);
@@ -313,24 +362,19 @@ static int read_components(const struct reader *reader)
 		return r;
 	if (size > HET_GROUPS_MAX)
 		size = HET_GROUPS_MAX;
-	for (uint32_t i = 0; i < size; i++) {
-		const char *list = component(reader, i, &count);
-
-		if (!list)
-			break;
-		/* Not the one over two components on the same node. */
-		if (strcmp(list, facts->nodelist) == 0 && count == facts->nnodes)
-			return 0;
-		if (i == 0 && launch_hostlist_nth(list, 0, head, sizeof(head)))
-			break;
-		nodes += count;
-	}
+	if (launch_hostlist_count(facts->nodelist, &names))
+		return 0;
+	if (is_whole_component(reader, size))
+		return 0;
+	parts = is_whole_job(reader, size, head) ? size
+						 : find_parts(reader, size, names, head);
+	if (parts == 1)
+		return 0;
 	facts->het = true;
-	if (launch_hostlist_count(facts->nodelist, &count) == 0 && count == 1 &&
-	    launch_hostlist_nth(facts->nodelist, 0, name, sizeof(name)) == 0)
-		return launch_facts_set_head(facts, name, 0);
-	if (facts->layout != LAUNCH_LAYOUT_ARBITRARY &&
-	    (nodes == facts->nnodes || find_first_component(reader, size, head) == 0))
+	if (names == 1 &&
+	    launch_hostlist_nth(facts->nodelist, 0, head, sizeof(head)) == 0)
+		return launch_facts_set_head(facts, head, 0);
+	if (parts && facts->layout != LAUNCH_LAYOUT_ARBITRARY)
 		return launch_facts_set_head(facts, head, 0);
 	facts->head_uncertain = true;
 	return 0;

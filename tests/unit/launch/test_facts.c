@@ -138,6 +138,50 @@ static void test_rows(void **state)
 		  "SLURM_JOB_NODELIST_HET_GROUP_1=n8",
 		  "SLURM_JOB_NODELIST_HET_GROUP_2=n[1,3-4]"},
 		 "head",
+		 "n2"},
+		/* ... over some nodes of the second and the only one of the last, */
+		{{"SLURM_HET_SIZE=3", "SLURM_JOB_NODELIST_HET_GROUP_0=n9",
+		  "SLURM_JOB_NODELIST_HET_GROUP_1=n[2-3,8]",
+		  "SLURM_JOB_NODELIST_HET_GROUP_2=n1"},
+		 "head",
+		 "n2"},
+		/* ... on some nodes of one only, be it the first or not, */
+		{{"SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=n[1-8]",
+		  "SLURM_JOB_NODELIST_HET_GROUP_1=n9"},
+		 "head",
+		 "-"},
+		{{"SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=n[8-9]",
+		  "SLURM_JOB_NODELIST_HET_GROUP_1=n[1-7]"},
+		 "head",
+		 "-"},
+		{{"SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=n[1-8]",
+		  "SLURM_JOB_NODELIST_HET_GROUP_1=n9", "SLURM_DISTRIBUTION=arbitrary"},
+		 "head",
+		 "uncertain"},
+		/* ... but not when another one has one of these nodes, too, */
+		{{"SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=n[1-8]",
+		  "SLURM_JOB_NODELIST_HET_GROUP_1=n[3,9]"},
+		 "head",
+		 "uncertain"},
+		/* ... unless all its nodes are those of one, which will be it, */
+		{{"SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=n[1-2]",
+		  "SLURM_JOB_NODELIST_HET_GROUP_1=n[1-3]"},
+		 "het",
+		 "no"},
+		{{"SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=n[1-2]",
+		  "SLURM_JOB_NODELIST_HET_GROUP_1=n[1-4]"},
+		 "head",
+		 "uncertain"},
+		/* ... over the nodes of two, where a third is on one of these, */
+		{{"SLURM_HET_SIZE=3", "SLURM_JOB_NODELIST_HET_GROUP_0=n[2-3]",
+		  "SLURM_JOB_NODELIST_HET_GROUP_1=n1",
+		  "SLURM_JOB_NODELIST_HET_GROUP_2=n[2,9]"},
+		 "head",
+		 "uncertain"},
+		/* ... of some components whose lists are not to be had, */
+		{{"SLURM_HET_SIZE=3", "SLURM_JOB_NODELIST_HET_GROUP_0=n[1-8]",
+		  "SLURM_JOB_NODELIST_HET_GROUP_2=n9"},
+		 "head",
 		 "uncertain"},
 		/* ... and with an order of its own inside a component. */
 		{{"SLURM_HET_SIZE=2", "SLURM_JOB_NODELIST_HET_GROUP_0=n3",
@@ -203,6 +247,8 @@ static void test_rows(void **state)
 			TEXT(facts.resv_ports);
 		else if (strcmp(field, "head") == 0)
 			TEXT(facts.head_uncertain ? "uncertain" : facts.head);
+		else if (strcmp(field, "het") == 0)
+			TEXT(facts.het ? "yes" : "no");
 		else if (strcmp(field, "addr") == 0)
 			TEXT(facts.user_addr);
 		else if (strcmp(field, "port") == 0)
