@@ -10,16 +10,15 @@
 bats_require_minimum_version 1.5.0
 load steps
 
-# Two more things that sites have: an extern step in every job, and a shell for salloc on the
-# first node.
 setup_file()
 {
-	boot steps --nodes 3 --conf PrologFlags=Contain --conf LaunchParameters=use_interactive_step
+	boot steps --nodes 3 --conf LaunchParameters=use_interactive_step
 }
 
 teardown_file()
 {
 	cluster down
+	cluster down --name steps-extern
 }
 
 setup()
@@ -55,7 +54,6 @@ readonly TWELVE=(salloc --quiet -N3 -n12 -c16)
 		1,1,1,2,2,2,3 -n7 -m plane=3
 		2,2,3,3       -N2 -n4 -r1
 		2,3           -N2 -n2 -w node[2-3]
-		3,2,3         -N2 -n3 -w node3,node2 -m arbitrary
 		1,3,1         -N2 -n3 -x node2 -m cyclic
 		3,3           -N1 -n2 -w node3
 		1,1,1,1,1,1   -N1 -n6 --overcommit
@@ -109,8 +107,8 @@ readonly TWELVE=(salloc --quiet -N3 -n12 -c16)
 	meets 1,2
 	submit -N3 -n6 --srank <<-'END'
 		#!/bin/bash
-		SLURM_HOSTFILE=hosts srun bash -c '[[ $SLURM_PROCID != 0 ]] ||
-			srun --overlap -N3 -n3 -m cyclic step-show >inner'
+		SLURM_HOSTFILE=hosts srun -n2 bash -c '[[ $SLURM_PROCID != 0 ]] ||
+			env -u SLURM_HOSTFILE srun --overlap -N3 -n3 -m cyclic step-show >inner'
 	END
 	ended
 	wrote inner
@@ -226,31 +224,47 @@ readonly TWELVE=(salloc --quiet -N3 -n12 -c16)
 	meets '?' node3
 }
 
+# slurmctld tells a component where rank 0 is as long as the step of the first one lasts: longer
+# than it takes to start, in all programs that meet.
+stay()
+{
+	write stay <<-'END'
+		#!/bin/bash
+		"$@"
+		[[ $SLURM_PROCID != 0 ]] || sleep 1
+	END
+}
+
 @test "heterogeneous steps of srun alone: rank 0 is in the first component" {
 	local placement options
+	stay
 	while read -r placement options; do
 		echo "$options"
 		# shellcheck disable=SC2086
-		good srun --srank $options
+		good srun --srank ${options//SHOW/./stay /usr/local/bin/step-show}
 		meets "$placement"
 	done <<-'END'
-		2,1,1   -w node2 -n1 step-show : -w node1 -n2 step-show
-		3,1,2   -w node3 -n1 step-show : -w node[1-2] -n2 step-show
-		2,3,1   -w node2 -n1 step-show : -w node3 -n1 step-show : -w node1 -n1 step-show
-		1,2,2,3 -w node1 -n1 step-show : -w node[2-3] -N2 -n3 step-show
-		2,1     --export=NONE -w node2 -n1 /usr/local/bin/step-show : -w node1 -n1 /usr/local/bin/step-show
+		2,1,1   -w node2 -n1 SHOW : -w node1 -n2 SHOW
+		3,1,2   -w node3 -n1 SHOW : -w node[1-2] -n2 SHOW
+		2,3,1   -w node2 -n1 SHOW : -w node3 -n1 SHOW : -w node1 -n1 SHOW
+		1,2,3,2 -w node1 -n1 SHOW : -w node[2-3] -N2 -n3 -m cyclic SHOW
+		2,1     --export=NONE -w node2 -n1 SHOW : -w node1 -n1 SHOW
 	END
 }
 
 @test "heterogeneous steps inside an ordinary allocation" {
-	good "${TWELVE[@]}" srun --srank -w node3 -n1 step-show : -w node[1-2] -N2 -n2 step-show
+	stay
+	good "${TWELVE[@]}" srun --srank -w node3 -n1 ./stay step-show : \
+		-w node[1-2] -N2 -n2 step-show
 	meets 3,1,2
-	good "${TWELVE[@]}" srun --srank -w node2 -n2 step-show : -w node1 -N1 -n2 step-show
+	good "${TWELVE[@]}" srun --srank -w node2 -n2 ./stay step-show : \
+		-w node1 -N1 -n2 step-show
 	meets 2,2,1,1
 }
 
 @test "heterogeneous steps of a launcher: node ranks go by component" {
-	good srun --srank=torchrun -w node2 -n1 --gres=gpu:1 env : \
+	stay
+	good srun --srank=torchrun -w node2 -n1 --gres=gpu:1 ./stay env : \
 		-w node[1,3] -N2 -n2 --gres=gpu:2 env
 	diff - <(grep -E '^PET_(MASTER_ADDR|NNODES|NODE_RANK|NPROC_PER_NODE)=' <<<"$output" | sort) <<-'END'
 		PET_MASTER_ADDR=node2
@@ -310,7 +324,7 @@ readonly TWELVE=(salloc --quiet -N3 -n12 -c16)
 	output=$(tail -n +2 <<<"$output")
 	output=${output%$'\n'*} meets 1,2
 	output=${output##*$'\n'} meets 2
-	# What salloc starts on the first node instead of a shell of its own.
+	# What salloc starts on the first node, by LaunchParameters, instead of a shell of its own.
 	write shell <<-'END'
 		#!/bin/bash
 		hostname >shell.out
@@ -324,8 +338,10 @@ readonly TWELVE=(salloc --quiet -N3 -n12 -c16)
 	meets 1,2
 }
 
+# In a cluster of its own: with PrologFlags=Contain, salloc takes three seconds.
 @test "the extern step gets nothing" {
 	local sleeper
+	boot steps-extern --nodes 1 --conf PrologFlags=Contain
 	submit --srank -N1 -n1 -w node1 <<<$'#!/bin/bash\nuntil [[ -e over ]]; do sleep 0.1; done'
 	until sleeper=$(on node1 pgrep -x -f 'sleep 100000000'); do
 		sleep 0.1
@@ -336,6 +352,8 @@ readonly TWELVE=(salloc --quiet -N3 -n12 -c16)
 	ended
 	grep -q '^SLURMD_NODENAME=node1$' "$BATS_TEST_TMPDIR/environ"
 	run ! grep -E '^(MASTER_|SRANK_(VERSION|MASTER)|[A-Z_]*RANK=)' "$BATS_TEST_TMPDIR/environ"
+	cluster down
+	export SRANK_CLUSTER=steps
 }
 
 # A user's shell in a job, from which he starts what he works on.
