@@ -454,6 +454,42 @@ int launch_port_reserved(const char *text, uint32_t nth, uint16_t *port)
 	}
 }
 
+/* The finaliser of splitmix64: every input bit reaches every output bit. */
+static uint64_t mix(uint64_t x)
+{
+	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return x ^ (x >> 31);
+}
+
+/*
+ * SLURM_INTERACTIVE_STEP and SLURM_BATCH_SCRIPT are 0xfffffffa and 0xfffffffb: with this
+ * they come before step 0.
+ */
+#define STEPS_SPECIAL 6U
+
+/*
+ * The id of a job modulo the range, as others do it, gives the same port to jobs that far
+ * apart, and to all steps of a job. A mixer instead chooses a block of ports for the job,
+ * and from there its steps go on block by block, so that no two of them meet before the
+ * range is used up. Jobs then meet as seldom as random blocks do; but neighbours, such as
+ * the tasks of an array, and a job and its requeue are sure to run side by side, so these
+ * have different places in their blocks, and never meet. From step to step there is room
+ * for a block of ports: tensorflow's workers of a node take one after another.
+ */
+static uint16_t hash_port(const struct launch_facts *facts, uint16_t low, uint16_t high)
+{
+	uint32_t size = high - low + 1U;
+	uint32_t places = size >= 64 ? 8 : 1;
+	uint32_t blocks = size / places;
+	uint64_t key = (uint64_t)facts->restart_count << 32 | facts->job_id;
+	uint32_t step = facts->step_id + STEPS_SPECIAL;
+	uint32_t place = facts->job_id + 5 * facts->restart_count + step / blocks;
+	uint64_t block = mix(key + UINT64_C(0x9e3779b97f4a7c15)) % blocks + step;
+
+	return low + block % blocks * places + place % places;
+}
+
 int launch_port(const struct launch_facts *facts, const struct launch_settings *settings,
 		uint16_t *port, enum launch_port_source *source, struct launch_error *err)
 {
@@ -483,8 +519,7 @@ int launch_port(const struct launch_facts *facts, const struct launch_settings *
 			facts->resv_ports);
 	}
 	*source = LAUNCH_PORT_HASH;
-	*port = launch_port_hash(facts->job_id, facts->step_id, facts->restart_count,
-				 settings->port_low, settings->port_high);
+	*port = hash_port(facts, settings->port_low, settings->port_high);
 	return 0;
 }
 
@@ -498,32 +533,4 @@ const char *launch_port_source_name(enum launch_port_source source)
 	};
 
 	return names[source];
-}
-
-/* The finaliser of splitmix64: every input bit reaches every output bit. */
-static uint64_t mix(uint64_t x)
-{
-	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return x ^ (x >> 31);
-}
-
-/*
- * The id of a job modulo the range, as others do it, gives the same port to jobs that far
- * apart, and to all steps of a job. Mixed, any two steps meet as seldom as two random
- * ports. That is still too often for those that are sure to run side by side:
- * neighbouring jobs, steps of one job, a job and its requeue. So the mixer only chooses a
- * block of ports, and the numbers themselves the place in it: neighbours never meet, and
- * all pairs together meet no more often than before.
- */
-uint16_t launch_port_hash(uint32_t job_id, uint32_t step_id, uint32_t restart_count,
-			  uint16_t low, uint16_t high)
-{
-	uint32_t size = high - low + 1U;
-	uint32_t places = size >= 64 ? 8 : 1;
-	uint32_t place = (job_id + 3 * step_id + 5 * restart_count) % places;
-	uint64_t key = (uint64_t)job_id << 32 | step_id;
-
-	key = mix(key + UINT64_C(0x9e3779b97f4a7c15) * (restart_count + UINT64_C(1)));
-	return low + key % (size / places) * places + place;
 }

@@ -89,18 +89,14 @@ uint32_t launch_node_rank(const struct launch_facts *facts, enum launch_shape sh
 bool launch_endpoint(const char *addr, uint16_t port, char *endpoint, size_t size);
 
 /*
- * MASTER_PORT: the user's value, else port=, else the first reserved port, else
- * launch_port_hash() into the range. -EINVAL with ERR when the user's value is no port.
+ * MASTER_PORT: the user's value, else port=, else the first reserved port, else one out of
+ * ports=, evenly spread. There, the steps of a job (the batch step is one) have different
+ * ports until all of them, or all but 7, are used up. With 64 ports or more, the first
+ * eighth as many steps of a job also share none with those of the 7 jobs before and after
+ * it, nor with its own next 7 runs. -EINVAL with ERR when the user's value is no port.
  */
 int launch_port(const struct launch_facts *facts, const struct launch_settings *settings,
 		uint16_t *port, enum launch_port_source *source, struct launch_error *err);
 
 /* Port NTH (from 0) of a SLURM_STEP_RESV_PORTS text. -EINVAL: no port list; -ERANGE: past it. */
 int launch_port_reserved(const char *text, uint32_t nth, uint16_t *port);
-
-/*
- * A port in [LOW, HIGH], spread evenly over consecutive job ids, steps and restarts, so
- * that neighbours differ.
- */
-uint16_t launch_port_hash(uint32_t job_id, uint32_t step_id, uint32_t restart_count,
-			  uint16_t low, uint16_t high);

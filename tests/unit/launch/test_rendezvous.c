@@ -639,6 +639,25 @@ static void test_port(void **state)
 	}
 }
 
+/* The port of a step that nobody has given one. */
+static uint16_t hashed(uint32_t job, uint32_t step, uint32_t restart, uint16_t low,
+		       uint16_t high)
+{
+	const struct launch_facts facts = {
+		.job_id = job, .step_id = step, .restart_count = restart};
+	struct launch_settings settings;
+	struct launch_error err = {0};
+	enum launch_port_source source;
+	uint16_t port;
+
+	launch_settings_init(&settings);
+	settings.port_low = low;
+	settings.port_high = high;
+	assert_int_equal(launch_port(&facts, &settings, &port, &source, &err), 0);
+	assert_int_equal(source, LAUNCH_PORT_HASH);
+	return port;
+}
+
 /* In any range, and at its ends; the same step always gets the same port. */
 static void test_hash_range(void **state)
 {
@@ -651,17 +670,15 @@ static void test_hash_range(void **state)
 		uint16_t low = ranges[i][0], high = ranges[i][1];
 
 		for (uint32_t job = 0; job < 2000; job++) {
-			uint16_t port =
-				launch_port_hash(job, 0xfffffffb, job % 3, low, high);
+			uint16_t port = hashed(job, 0xfffffffb, job % 3, low, high);
 
 			assert_in_range(port, low, high);
-			assert_int_equal(port, launch_port_hash(job, 0xfffffffb, job % 3,
-								low, high));
+			assert_int_equal(port,
+					 hashed(job, 0xfffffffb, job % 3, low, high));
 		}
 	}
-	assert_in_range(
-		launch_port_hash(UINT32_MAX, UINT32_MAX, UINT32_MAX, 20000, 29999), 20000,
-		29999);
+	assert_in_range(hashed(UINT32_MAX, UINT32_MAX, UINT32_MAX, 20000, 29999), 20000,
+			29999);
 }
 
 /*
@@ -677,7 +694,7 @@ static void test_hash_spreads(void **state)
 
 	for (uint32_t job = 4000000; job < 4100000; job++) {
 		for (uint32_t step = 0; step < 4; step++)
-			hits[launch_port_hash(job, step, 0, 20000, 29999) - 20000]++;
+			hits[hashed(job, step, 0, 20000, 29999) - 20000]++;
 	}
 	for (size_t i = 0; i < COUNT(hits); i++)
 		chi += (hits[i] - expected) * (hits[i] - expected) / expected;
@@ -685,51 +702,70 @@ static void test_hash_spreads(void **state)
 	print_message("# chi-square %.0f of 10442\n", chi);
 }
 
-/* Pairs that Slurm runs side by side, and what tells them apart. */
-static void test_hash_pairs(void **state)
+/*
+ * As many consecutive steps of a job as there are ports, or 7 fewer, the batch step (-5)
+ * and the interactive one (-6) among them, have a port each.
+ */
+static void test_hash_steps(void **state)
 {
 	static const struct {
-		const char *what;
-		uint32_t a[3], b[3]; /* job, step, restart */
+		uint16_t low, high;
+		uint32_t distinct;
 	} rows[] = {
-		{"two concurrent steps of a job", {4711, 0, 0}, {4711, 1, 0}},
-		{"the first and the third step", {4711, 0, 0}, {4711, 2, 0}},
-		{"two steps late in a long job", {4711, 998, 0}, {4711, 999, 0}},
-		{"the batch step and the first", {4711, 0xfffffffb, 0}, {4711, 0, 0}},
-		{"a job and its requeue", {4711, 0, 0}, {4711, 0, 1}},
-		{"its first and second requeue", {4711, 0, 1}, {4711, 0, 2}},
-		/* Each task of an array is a job, with an id of its own. */
-		{"array neighbours", {4711, 0, 0}, {4712, 0, 0}},
-		{"array neighbours, two apart", {4711, 0, 0}, {4713, 0, 0}},
-		{"array neighbours, one requeued", {4711, 0, 1}, {4712, 0, 0}},
-		{"array neighbours, other steps", {4711, 1, 0}, {4712, 0, 0}},
-		{"jobs of the highest ids", {67043327, 0, 0}, {67043328, 0, 0}},
+		{20000, 29999, 10000}, {1, 65535, 65528},  {30000, 30063, 64},
+		{30000, 30070, 64},    {30000, 30071, 72}, {30000, 30062, 63},
+		{30000, 30001, 2},     {65535, 65535, 1},
 	};
+	static const uint32_t jobs[] = {1, 4711, 4712, 67043328, UINT32_MAX};
 
-	for (size_t i = 0; i < COUNT(rows); i++) {
-		const uint32_t *a = rows[i].a, *b = rows[i].b;
-		uint16_t first = launch_port_hash(a[0], a[1], a[2], 20000, 29999);
-		uint16_t second = launch_port_hash(b[0], b[1], b[2], 20000, 29999);
+	for (size_t i = 0; i < COUNT(rows) * COUNT(jobs); i++) {
+		uint16_t low = rows[i / COUNT(jobs)].low;
+		uint16_t high = rows[i / COUNT(jobs)].high;
+		static bool taken[65536];
 
-		if (first == second)
-			fail_msg("%s: both %u", rows[i].what, first);
+		memset(taken, 0, sizeof(taken));
+		for (uint32_t n = 0; n < rows[i / COUNT(jobs)].distinct; n++) {
+			uint16_t port =
+				hashed(jobs[i % COUNT(jobs)], n - 6, 0, low, high);
+
+			if (taken[port])
+				fail_msg("row %zu: step %u meets another at %u", i, n - 6,
+					 port);
+			taken[port] = true;
+		}
 	}
 }
 
 /* What is sure to run side by side never meets: this is exact, not likely. */
 static void test_hash_neighbours(void **state)
 {
-	for (uint32_t job = 1; job <= 100000; job++) {
-		for (uint32_t step = 0; step < 4; step++) {
-			uint16_t port = launch_port_hash(job, step, 0, 20000, 29999);
+	/* Steps of either, the batch step among them. */
+	static const uint32_t steps[] = {0xfffffffb, 0, 1, 2, 3, 7, 998, 1243};
+	/* The tasks of an array are jobs, whose ids follow one another. */
+	static const struct {
+		uint32_t job, restart;
+	} others[] = {
+		{1, 0}, {2, 0}, {3, 0}, {4, 0}, {5, 0}, {6, 0}, {7, 0}, /* jobs on */
+		{0, 1}, {0, 2}, {0, 7},                                 /* its requeues */
+	};
 
-			assert_int_not_equal(
-				port, launch_port_hash(job + 1, step, 0, 20000, 29999));
-			assert_int_not_equal(
-				port, launch_port_hash(job, step + 1, 0, 20000, 29999));
-			assert_int_not_equal(
-				port, launch_port_hash(job, step, 1, 20000, 29999));
+	for (uint32_t job = 1; job <= 67000000; job += 33499) {
+		for (size_t i = 0; i < COUNT(steps) * COUNT(steps) * COUNT(others); i++) {
+			uint32_t step = steps[i % COUNT(steps)];
+			uint32_t other = steps[i / COUNT(steps) % COUNT(steps)];
+			size_t row = i / COUNT(steps) / COUNT(steps);
+
+			assert_int_not_equal(hashed(job, step, 0, 20000, 29999),
+					     hashed(job + others[row].job, other,
+						    others[row].restart, 20000, 29999));
 		}
+	}
+	for (uint32_t job = 1; job <= 100000; job++) {
+		uint16_t port = hashed(job, 0, 0, 20000, 29999);
+
+		assert_int_not_equal(port, hashed(job + 1, 0, 0, 20000, 29999));
+		assert_int_not_equal(port, hashed(job, 1, 0, 20000, 29999));
+		assert_int_not_equal(port, hashed(job, 0, 1, 20000, 29999));
 	}
 }
 
@@ -743,8 +779,8 @@ static void test_hash_modulus(void **state)
 	uint32_t same = 0;
 
 	for (uint32_t job = 1; job <= 100000; job++)
-		same += launch_port_hash(job, 0, 0, 20000, 29999) ==
-			launch_port_hash(job + 10000, 0, 0, 20000, 29999);
+		same += hashed(job, 0, 0, 20000, 29999) ==
+			hashed(job + 10000, 0, 0, 20000, 29999);
 	assert_in_range(same, 40, 120);
 }
 
@@ -774,7 +810,7 @@ int main(void)
 		cmocka_unit_test(test_port),
 		cmocka_unit_test(test_hash_range),
 		cmocka_unit_test(test_hash_spreads),
-		cmocka_unit_test(test_hash_pairs),
+		cmocka_unit_test(test_hash_steps),
 		cmocka_unit_test(test_hash_neighbours),
 		cmocka_unit_test(test_hash_modulus),
 		cmocka_unit_test(test_source_names),
