@@ -364,30 +364,6 @@ static int read_repeat(const char **at, struct repeat *repeat)
 	return 1;
 }
 
-int launch_counts_nth(const char *text, uint32_t n, uint32_t *tasks)
-{
-	struct repeat repeat;
-	uint32_t found = 0;
-	bool past = true;
-	int r;
-
-	if (!text || !*text)
-		return -EINVAL;
-	while ((r = read_repeat(&text, &repeat)) > 0) {
-		if (past && n < repeat.nodes) {
-			found = repeat.tasks;
-			past = false;
-		}
-		n -= past ? repeat.nodes : 0;
-	}
-	if (r < 0)
-		return r;
-	if (past)
-		return -ERANGE;
-	*tasks = found;
-	return 0;
-}
-
 int launch_counts_each(const char *text,
 		       int (*visit)(uint32_t tasks, uint32_t nodes, void *arg), void *arg)
 {
@@ -404,48 +380,88 @@ int launch_counts_each(const char *text,
 	return r;
 }
 
+/* The visitors go on to the end: a text that is broken further on is still no list. */
+struct nth {
+	uint32_t left; /* nodes until the wanted one */
+	bool found;
+	uint32_t tasks;
+};
+
+static int visit_nth(uint32_t tasks, uint32_t nodes, void *arg)
+{
+	struct nth *nth = arg;
+
+	if (!nth->found && nth->left < nodes) {
+		nth->tasks = tasks;
+		nth->found = true;
+	}
+	nth->left -= nth->found ? 0 : nodes;
+	return 0;
+}
+
+int launch_counts_nth(const char *text, uint32_t n, uint32_t *tasks)
+{
+	struct nth nth = {.left = n};
+	int r = launch_counts_each(text, visit_nth, &nth);
+
+	if (r)
+		return r;
+	if (!nth.found)
+		return -ERANGE;
+	*tasks = nth.tasks;
+	return 0;
+}
+
+struct above {
+	uint32_t tasks;
+	uint32_t left; /* nodes that are still to be looked at */
+	uint32_t sum;
+};
+
+static int visit_above(uint32_t tasks, uint32_t nodes, void *arg)
+{
+	struct above *above = arg;
+	uint32_t taken = nodes < above->left ? nodes : above->left;
+
+	if (tasks > above->tasks)
+		above->sum += taken;
+	above->left -= taken;
+	return 0;
+}
+
 int launch_counts_above(const char *text, uint32_t tasks, uint32_t nodes, uint32_t *above)
 {
-	struct repeat repeat;
-	uint32_t sum = 0;
-	int r;
+	struct above state = {.tasks = tasks, .left = nodes};
+	int r = launch_counts_each(text, visit_above, &state);
 
-	if (!text || !*text)
-		return -EINVAL;
-	while ((r = read_repeat(&text, &repeat)) > 0) {
-		uint32_t taken = repeat.nodes < nodes ? repeat.nodes : nodes;
-
-		if (repeat.tasks > tasks)
-			sum += taken;
-		nodes -= taken;
-	}
-	if (r < 0)
+	if (r)
 		return r;
-	*above = sum;
+	*above = state.sum;
+	return 0;
+}
+
+static int visit_sum(uint32_t tasks, uint32_t nodes, void *arg)
+{
+	struct launch_counts *sum = arg;
+	uint32_t product;
+
+	if (__builtin_mul_overflow(tasks, nodes, &product) ||
+	    __builtin_add_overflow(sum->tasks, product, &sum->tasks) ||
+	    __builtin_add_overflow(sum->nodes, nodes, &sum->nodes))
+		return -ERANGE;
+	if (tasks < sum->least)
+		sum->least = tasks;
+	if (tasks > sum->most)
+		sum->most = tasks;
 	return 0;
 }
 
 int launch_counts_read(const char *text, struct launch_counts *counts)
 {
 	struct launch_counts sum = {.least = UINT32_MAX};
-	struct repeat repeat;
-	int r;
+	int r = launch_counts_each(text, visit_sum, &sum);
 
-	if (!text || !*text)
-		return -EINVAL;
-	while ((r = read_repeat(&text, &repeat)) > 0) {
-		uint32_t tasks;
-
-		if (__builtin_mul_overflow(repeat.tasks, repeat.nodes, &tasks) ||
-		    __builtin_add_overflow(sum.tasks, tasks, &sum.tasks) ||
-		    __builtin_add_overflow(sum.nodes, repeat.nodes, &sum.nodes))
-			return -ERANGE;
-		if (repeat.tasks < sum.least)
-			sum.least = repeat.tasks;
-		if (repeat.tasks > sum.most)
-			sum.most = repeat.tasks;
-	}
-	if (r < 0)
+	if (r)
 		return r;
 	*counts = sum;
 	return 0;
