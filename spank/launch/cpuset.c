@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reading, printing and comparing sets of CPUs.
+ * Reading, printing and counting sets of CPUs.
  */
 #include "spank/launch/cpuset.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -95,13 +96,4 @@ uint32_t launch_cpuset_first(const struct launch_cpuset *set)
 		if (set->bits[word])
 			return word * 64 + (uint32_t)__builtin_ctzll(set->bits[word]);
 	return LAUNCH_CPUS_MAX;
-}
-
-bool launch_cpuset_intersects(const struct launch_cpuset *a,
-			      const struct launch_cpuset *b)
-{
-	for (size_t word = 0; word < WORDS; word++)
-		if (a->bits[word] & b->bits[word])
-			return true;
-	return false;
 }

@@ -5,7 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +29,3 @@ uint32_t launch_cpuset_count(const struct launch_cpuset *set);
 
 /* Lowest CPU of SET; LAUNCH_CPUS_MAX when it is empty. */
 uint32_t launch_cpuset_first(const struct launch_cpuset *set);
-
-bool launch_cpuset_intersects(const struct launch_cpuset *a,
-			      const struct launch_cpuset *b);

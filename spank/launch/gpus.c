@@ -12,6 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How far a task is from a GPU. */
+enum distance {
+	DISTANCE_LOCAL,  /* shares a CPU with the GPU's own CPU set */
+	DISTANCE_NODE,   /* same NUMA node */
+	DISTANCE_SOCKET, /* same socket */
+	DISTANCE_OTHER,
+};
+
 /*
  * One step of distance outweighs all CPUs that can lie off the mark in one node: up to
  * LAUNCH_CPUS_MAX tasks, each with as many CPUs off three sets.
@@ -19,8 +27,7 @@
 #define STEP (INT64_C(4) * LAUNCH_CPUS_MAX * LAUNCH_CPUS_MAX)
 
 _Static_assert(LAUNCH_GPUS_MAX <= LAUNCH_ASSIGN_COLUMNS_MAX, "one column a GPU");
-_Static_assert((LAUNCH_DISTANCE_OTHER + 1) * STEP * LAUNCH_CPUS_MAX <=
-		       LAUNCH_ASSIGN_TOTAL_MAX,
+_Static_assert((DISTANCE_OTHER + 1) * STEP * LAUNCH_CPUS_MAX <= LAUNCH_ASSIGN_TOTAL_MAX,
 	       "a task on each CPU");
 
 /* Room for LAUNCH_GPUS_MAX names and their commas. */
@@ -72,14 +79,14 @@ static void free_indices(uint32_t **indices)
  * of the GPU's sets: a task whose mask straddles two NUMA nodes belongs to the one with
  * more of it. One pass over the words, of which a mask has few that are not zero.
  */
-static enum launch_distance measure(const struct launch_gpu *gpu,
-				    const struct launch_cpuset *mask, uint32_t *off)
+static enum distance measure(const struct launch_gpu *gpu,
+			     const struct launch_cpuset *mask, uint32_t *off)
 {
 	uint64_t any = 0, local = 0, node = 0, socket = 0;
 
 	*off = 0;
 	if (!gpu->located)
-		return LAUNCH_DISTANCE_LOCAL;
+		return DISTANCE_LOCAL;
 	for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++) {
 		uint64_t cpus = mask->bits[word];
 
@@ -94,18 +101,10 @@ static enum launch_distance measure(const struct launch_gpu *gpu,
 		*off += (uint32_t)__builtin_popcountll(cpus & ~gpu->socket.bits[word]);
 	}
 	if (local || !any)
-		return LAUNCH_DISTANCE_LOCAL;
+		return DISTANCE_LOCAL;
 	if (node)
-		return LAUNCH_DISTANCE_NODE;
-	return socket ? LAUNCH_DISTANCE_SOCKET : LAUNCH_DISTANCE_OTHER;
-}
-
-enum launch_distance launch_gpus_distance(const struct launch_gpu *gpu,
-					  const struct launch_cpuset *mask)
-{
-	uint32_t off;
-
-	return measure(gpu, mask, &off);
+		return DISTANCE_NODE;
+	return socket ? DISTANCE_SOCKET : DISTANCE_OTHER;
 }
 
 static int64_t cost(const struct launch_gpu *gpu, const struct launch_cpuset *mask)
@@ -129,19 +128,6 @@ static int64_t *count_costs(const struct launch_gpus *gpus,
 			costs[(size_t)task * gpus->count + gpu] =
 				cost(&gpus->gpu[gpu], &masks[task]);
 	return costs;
-}
-
-int launch_gpus_assign(const struct launch_gpus *gpus, const struct launch_cpuset *masks,
-		       uint32_t ntasks, uint32_t *gpu_of)
-{
-	__attribute__((cleanup(free_costs))) int64_t *costs = NULL;
-
-	if (!gpus->count)
-		return -EINVAL;
-	costs = count_costs(gpus, masks, ntasks);
-	if (!costs)
-		return -ENOMEM;
-	return launch_assign(costs, ntasks, gpus->count, gpu_of);
 }
 
 /* Adds the GPUs that are not in CHOICE yet behind those that are, in Slurm's order. */

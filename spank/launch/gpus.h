@@ -41,14 +41,6 @@ enum launch_gpu_variable {
  */
 extern const char *const launch_gpu_variables[LAUNCH_GPU_VARIABLES];
 
-/* How far a task is from a GPU; the assignment minimises the sum. */
-enum launch_distance {
-	LAUNCH_DISTANCE_LOCAL,  /* shares a CPU with the GPU's own CPU set */
-	LAUNCH_DISTANCE_NODE,   /* same NUMA node */
-	LAUNCH_DISTANCE_SOCKET, /* same socket */
-	LAUNCH_DISTANCE_OTHER,
-};
-
 struct launch_gpu {
 	/* Token in the vendor's variable: index, UUID, MIG instance. */
 	char name[LAUNCH_GPU_NAME_MAX];
@@ -78,28 +70,17 @@ int launch_gpus_read(struct launch_gpus *gpus, const char *list, const char *ste
 		     const char *root, struct launch_error *err);
 
 /*
- * Assigns a GPU to each of NTASKS tasks of this node by their CPU masks (MASKS NULL: not
- * known). Smallest sum of distances; among those, the smallest number of CPUs off the
- * GPU's local set, NUMA node and socket; among those, the lexicographically smallest
- * list, so that every task computes the same. Shared evenly: each GPU is taken by
- * floor(NTASKS / count) tasks or one more. GPU_OF has NTASKS entries, indices into
- * gpus->gpu. -ENOMEM; -EINVAL when there is no GPU.
- */
-int launch_gpus_assign(const struct launch_gpus *gpus, const struct launch_cpuset *masks,
-		       uint32_t ntasks, uint32_t *gpu_of);
-
-/*
- * Distance from a task with MASK to GPU. A GPU that is not located is LOCAL to all tasks,
- * and a task with an empty (unknown) mask is LOCAL to all GPUs.
- */
-enum launch_distance launch_gpus_distance(const struct launch_gpu *gpu,
-					  const struct launch_cpuset *mask);
-
-/*
  * Adds the binding of the task FACTS (local_rank of NTASKS) to ENV by the mode in
  * SETTINGS: the vendor's device variable, CUDA_DEVICE_ORDER, LOCAL_RANK and
- * JAX_LOCAL_DEVICE_IDS where the mode changes what they must be. MASKS as for
- * launch_gpus_assign(). GPUS without devices, or mode none, add nothing.
+ * JAX_LOCAL_DEVICE_IDS where the mode changes what they must be. GPUS without devices, or
+ * mode none, add nothing.
+ *
+ * A task's GPUs are the nearest by the CPU masks of all tasks of the node (MASKS NULL, or
+ * an empty one: not known, and as near to any). The sum of distances is the smallest that
+ * there is; among those, the number of CPUs off the GPUs' local sets, NUMA nodes and
+ * sockets; among those, the list is the lexicographically smallest, so that every task
+ * computes the same. They are shared evenly: each GPU is taken by floor(NTASKS / count)
+ * tasks or one more. A GPU that is not located is as near to any task.
  *
  * order: all GPUs of the step, one permutation for all tasks of the node. Position
  * LOCAL_RANK holds the task's GPU; behind the last task's follow the others in Slurm's

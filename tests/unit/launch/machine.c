@@ -84,13 +84,22 @@ void machine_read(struct machine *machine, const char *path)
 	fclose(file);
 }
 
+static bool intersects(const struct launch_cpuset *a, const struct launch_cpuset *b)
+{
+	for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++) {
+		if (a->bits[word] & b->bits[word])
+			return true;
+	}
+	return false;
+}
+
 struct launch_cpuset machine_socket(const struct machine *machine,
 				    const struct launch_cpuset *local)
 {
 	struct launch_cpuset socket = {0};
 
 	for (uint32_t i = 0; i < machine->npackages; i++) {
-		if (!launch_cpuset_intersects(local, &machine->packages[i]))
+		if (!intersects(local, &machine->packages[i]))
 			continue;
 		for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
 			socket.bits[word] |= machine->packages[i].bits[word];

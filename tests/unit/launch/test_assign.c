@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The assignment against trial of everything (small), against the Hungarian method with a
- * copy of each column per place (large), and its speed.
+ * The assignment against trial of everything (small) and against the Hungarian method
+ * with a copy of each column per place (large).
  */
 #include "spank/launch/assign.h"
 
@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -275,31 +274,6 @@ static void refuses_odd_sizes(void **state)
 	assert_int_equal(launch_assign(cost, 0, 1, column_of), 0);
 }
 
-static void reports_its_speed(void **state)
-{
-	static const uint32_t sizes[] = {8, 16, 64};
-	static int64_t cost[64 * 64];
-	uint32_t column_of[64];
-
-	for (size_t i = 0; i < 3; i++) {
-		struct timespec start, end;
-		double spent = 0;
-
-		for (uint32_t round = 0; round < 50; round++) {
-			for (uint32_t j = 0; j < sizes[i] * sizes[i]; j++)
-				cost[j] = random_below(4) * 1000 + random_below(16);
-			clock_gettime(CLOCK_MONOTONIC, &start);
-			assert_int_equal(
-				launch_assign(cost, sizes[i], sizes[i], column_of), 0);
-			clock_gettime(CLOCK_MONOTONIC, &end);
-			spent += (double)(end.tv_sec - start.tv_sec) * 1e6 +
-				 (double)(end.tv_nsec - start.tv_nsec) / 1e3;
-		}
-		print_message("# %u rows, %u columns: %.1f us\n", sizes[i], sizes[i],
-			      spent / 50);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -309,7 +283,6 @@ int main(void)
 		cmocka_unit_test(takes_a_full_node),
 		cmocka_unit_test(keeps_large_costs_apart),
 		cmocka_unit_test(refuses_odd_sizes),
-		cmocka_unit_test(reports_its_speed),
 	};
 
 	return cmocka_run_group_tests_name("assign", tests, NULL, NULL);

@@ -78,26 +78,11 @@ static void cuts_text(void **state)
 	assert_string_equal(text, "10-11,");
 }
 
-static void finds_common_cpus(void **state)
-{
-	struct launch_cpuset low, high, all, none;
-
-	assert_int_equal(launch_cpuset_parse(&low, "0-63"), 0);
-	assert_int_equal(launch_cpuset_parse(&high, "64-127"), 0);
-	assert_int_equal(launch_cpuset_parse(&all, "0-4095"), 0);
-	assert_int_equal(launch_cpuset_parse(&none, ""), 0);
-	assert_false(launch_cpuset_intersects(&low, &high));
-	assert_true(launch_cpuset_intersects(&low, &all));
-	assert_true(launch_cpuset_intersects(&all, &high));
-	assert_false(launch_cpuset_intersects(&none, &all));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_and_prints),
 		cmocka_unit_test(cuts_text),
-		cmocka_unit_test(finds_common_cpus),
 	};
 
 	return cmocka_run_group_tests_name("cpuset", tests, NULL, NULL);

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <cmocka.h>
 
@@ -311,28 +310,6 @@ static void refuses_what_does_not_fit(void **state)
 			    "yyyyyyyyyy\"; use gpus=none");
 }
 
-static void reports_its_speed(void **state)
-{
-	char kept[sizeof(root)], list[64];
-	struct timespec start, end;
-
-	memcpy(kept, root, sizeof(root));
-	machine_read(&machine, "machines/dgx_a100.txt");
-	machine_plant(&machine, root, sizeof(root));
-	machine_list(&machine, list, sizeof(list));
-	read_ok(list, NULL);
-	clock_gettime(CLOCK_MONOTONIC, &start);
-	for (int i = 0; i < 50; i++)
-		read_ok(list, NULL);
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	print_message("# 8 GPUs: %.1f us\n",
-		      ((double)(end.tv_sec - start.tv_sec) * 1e6 +
-		       (double)(end.tv_nsec - start.tv_nsec) / 1e3) /
-			      50);
-	machine_uproot(root);
-	memcpy(root, kept, sizeof(root));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -346,7 +323,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(takes_an_empty_tree, plant, uproot),
 		cmocka_unit_test_setup_teardown(knows_amd, plant, uproot),
 		cmocka_unit_test_setup_teardown(refuses_what_does_not_fit, plant, uproot),
-		cmocka_unit_test_setup_teardown(reports_its_speed, plant, uproot),
 	};
 
 	return cmocka_run_group_tests_name("locality", tests, NULL, NULL);
