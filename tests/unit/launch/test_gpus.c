@@ -132,12 +132,16 @@ static void measures_distance(void **state)
 		/* One CPU of the mask in the set is enough. */
 		{"1,15", {beside, here}, 1},
 		{"3,9", {here, other_socket}, 1},
+		/* More than that are off it than off the other's node or socket. */
+		{"1,8-11", {{"20", "8-11", "8-15"}, here}, 1},
+		{"2,8-11", {{"20", "21", "8-15"}, here}, 1},
 		/* Where it is in both, the one with more of it. */
 		{"1,8-9", {here, other_socket}, 1},
 		{"0-1,9", {here, other_socket}, 0},
 		/* CPUs of no GPU's socket, and no CPU known. */
 		{"16", {other_socket, here}, 0},
 		{"", {other_socket, here}, 0},
+		{"", {other_socket, nowhere}, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -150,6 +154,16 @@ static void measures_distance(void **state)
 		read_cpus(&masks[0], cases[i].mask);
 		assert_int_equal(gpu_of(0, 1), cases[i].nearest);
 	}
+
+	/*
+	 * The same socket is a step nearer than another one: task 0 there and task 1 on
+	 * its node are as near as task 0 elsewhere and task 1 at its own GPU.
+	 */
+	put(&gpus.gpu[0], "0", here);
+	put(&gpus.gpu[1], "1", (struct place){"8", "8-11", "8-15"});
+	set_masks("4 0,9");
+	assert_int_equal(gpu_of(0, 2), 0);
+	assert_int_equal(gpu_of(1, 2), 1);
 }
 
 static void assigns_the_nearest(void **state)
