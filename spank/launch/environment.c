@@ -17,11 +17,9 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/*
- * One string of an environment can have 32 pages (MAX_ARG_STRLEN in Linux's
- * include/uapi/linux/binfmts.h); with more, execve() fails with E2BIG.
+/* What TF_CONFIG can name: the rest is for the variable's own name and the task's rank.
  */
-#define VALUE_MAX (32 * 4096 - 64)
+#define WORKERS_MAX (LAUNCH_VARIABLE_MAX - 64)
 
 struct context {
 	const struct launch_facts *facts;
@@ -256,13 +254,13 @@ static int add_worker(struct workers *workers, const char *node, uint32_t local_
 			     sizeof(endpoint)))
 		return -ENAMETOOLONG;
 	fprintf(workers->out, "%s\"%s\"", rank ? "," : "", endpoint);
-	if (ftell(workers->out) > VALUE_MAX)
+	if (ftell(workers->out) > WORKERS_MAX)
 		return launch_error_set(
 			context->err, -EINVAL,
 			"TF_CONFIG: the names of %u workers need more than the "
-			"128 KiB that Linux allows for a variable; use fewer "
+			"%d KiB that Linux allows for a variable; use fewer "
 			"tasks or shorter node names",
-			facts->ntasks);
+			facts->ntasks, LAUNCH_VARIABLE_MAX / 1024);
 	return 0;
 }
 
@@ -405,12 +403,12 @@ static int set_tf_config(struct context *context, const char *name)
 			"the name or address of rank 0's node, or unset it",
 			context->addr);
 	/* Every worker takes three characters at the very least: do not even try. */
-	if (facts->nnodes > VALUE_MAX / 3)
+	if (facts->nnodes > WORKERS_MAX / 3)
 		return launch_error_set(
 			context->err, -EINVAL,
-			"TF_CONFIG: %u nodes do not fit into the 128 KiB that "
+			"TF_CONFIG: %u nodes do not fit into the %d KiB that "
 			"Linux allows for a variable",
-			facts->nnodes);
+			facts->nnodes, LAUNCH_VARIABLE_MAX / 1024);
 	workers.stride = facts->layout == LAUNCH_LAYOUT_CYCLIC  ? 1
 			 : facts->layout == LAUNCH_LAYOUT_PLANE ? facts->plane_size
 								: UINT32_MAX;
@@ -918,6 +916,31 @@ static int set_meeting(struct context *context)
 	return r ? r : remove_variable(context, "SRANK_LAUNCHER");
 }
 
+/* A user's own text may get too long by what we add to it. */
+static int check_lengths(const struct context *context)
+{
+	for (size_t i = 0; i < context->env->count; i++) {
+		const struct launch_assignment *one = &context->env->list[i];
+
+		if (one->value &&
+		    strlen(one->name) + strlen(one->value) + 2 >= LAUNCH_VARIABLE_MAX)
+			return launch_error_set(
+				context->err, -EINVAL,
+				"%s would have %zu characters, more than the %d KiB that "
+				"Linux allows for a variable; shorten or unset it",
+				one->name, strlen(one->value),
+				LAUNCH_VARIABLE_MAX / 1024);
+	}
+	return 0;
+}
+
+static int finish(struct context *context)
+{
+	int r = set_text(context, "SRANK_VERSION", SRANK_VERSION);
+
+	return r ? r : check_lengths(context);
+}
+
 int launch_environment(const struct launch_facts *facts,
 		       const struct launch_settings *settings,
 		       struct launch_environment *env, struct launch_error *err)
@@ -944,7 +967,7 @@ int launch_environment(const struct launch_facts *facts,
 	if (r)
 		return r;
 	r = ranks ? set_ranks(&context) : set_meeting(&context);
-	return r ? r : set_text(&context, "SRANK_VERSION", SRANK_VERSION);
+	return r ? r : finish(&context);
 }
 
 int launch_environment_batch(const struct launch_facts *facts,
@@ -958,5 +981,5 @@ int launch_environment_batch(const struct launch_facts *facts,
 	if (facts->submitit)
 		return 0;
 	r = set_rendezvous(&context);
-	return r ? r : set_text(&context, "SRANK_VERSION", SRANK_VERSION);
+	return r ? r : finish(&context);
 }

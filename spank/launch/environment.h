@@ -11,6 +11,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/*
+ * A variable is shorter than this, its name, '=' and final zero included: execve() takes
+ * 32 pages (MAX_ARG_STRLEN in Linux's include/uapi/linux/binfmts.h), and setenvf() in
+ * Slurm's src/common/env.c drops what is longer or as long (MAX_ENV_STRLEN), while
+ * spank_setenv() reports success.
+ */
+#define LAUNCH_VARIABLE_MAX (32 * 4096)
+
 struct launch_assignment {
 	char *name;
 	char *value; /* NULL: the variable is removed */

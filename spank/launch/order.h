@@ -13,13 +13,15 @@
  */
 #pragma once
 
+#include "spank/launch/environment.h"
+
 #include <stdint.h>
 
 /* A name with SLURM_ in front, since only those survive srun --export=NONE. */
 #define LAUNCH_ORDER_VARIABLE "SLURM_SRANK_NODES"
 
-/* Longest text, half of what Linux allows for a variable (MAX_ARG_STRLEN). */
-#define LAUNCH_ORDER_MAX (64 * 1024)
+/* Longest text. */
+#define LAUNCH_ORDER_MAX (LAUNCH_VARIABLE_MAX / 2)
 
 /*
  * The text for a step, in *TEXT (free it). NODELIST is the compressed list of its nodes,

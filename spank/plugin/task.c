@@ -16,18 +16,6 @@
 #include <string.h>
 #include <strings.h>
 
-/*
- * setenvf() in Slurm's src/common/env.c drops a variable that is longer (MAX_ENV_STRLEN),
- * and spank_setenv() reports success all the same.
- */
-#define VARIABLE_MAX (32 * 4096)
-
-static bool is_too_long(const struct launch_assignment *assignment)
-{
-	return assignment->value &&
-	       strlen(assignment->name) + strlen(assignment->value) + 2 >= VARIABLE_MAX;
-}
-
 static int apply(spank_t spank, const struct launch_environment *env,
 		 struct launch_error *err)
 {
@@ -35,13 +23,6 @@ static int apply(spank_t spank, const struct launch_environment *env,
 		const char *name = env->list[i].name, *value = env->list[i].value;
 		spank_err_t r;
 
-		if (is_too_long(&env->list[i]))
-			return launch_error_set(
-				err, -E2BIG,
-				"%s would be %zu bytes long, and Linux "
-				"takes %d; use fewer tasks, or a launcher "
-				"that does not read it",
-				name, strlen(value), VARIABLE_MAX);
 		r = value ? spank_setenv(spank, name, value, 1)
 			  : spank_unsetenv(spank, name);
 		if (r != ESPANK_SUCCESS && (value || r != ESPANK_ENV_NOEXIST))

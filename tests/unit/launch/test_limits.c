@@ -23,7 +23,7 @@
 #define TASKS 4096 /* on each */
 
 /* One string of an environment, with its name (MAX_ARG_STRLEN in Linux). */
-#define VARIABLE_MAX (32 * 4096)
+#define VARIABLE_MAX 131072
 
 /* As lookup_in(), but for values of any length. */
 static const char *lookup_long(const char *name, void *arg)
@@ -248,7 +248,7 @@ static void test_tf_config(void **state)
 		r = launch_environment(&facts, &settings, &env, &err);
 		value = launch_environment_get(&env, "TF_CONFIG");
 		if (r == 0) {
-			assert_true(strlen("TF_CONFIG=") + strlen(value) + 1 <=
+			assert_true(strlen("TF_CONFIG=") + strlen(value) + 1 <
 				    VARIABLE_MAX);
 			assert_string_equal(value + strlen(value) - 2, "}}");
 			most = nodes;
@@ -319,33 +319,54 @@ static void test_lengths(void **state)
 	assert_int_equal(number, 29500);
 }
 
-/* A user's texts of any length come through whole. */
+/* A user's texts come through whole, as long as Linux takes what is made of them. */
 static void test_long_texts(void **state)
 {
-	struct launch_facts facts = {.nnodes = 1,
-				     .ntasks = 1,
-				     .nodelist = "n1",
-				     .tasks_per_node = "1",
-				     .local_size = 1};
-	struct launch_environment env = {0};
-	struct launch_settings settings;
-	struct launch_error err = {0};
-	char *conf = malloc(VARIABLE_MAX);
+	static const struct {
+		size_t length;
+		bool fits;
+	} rows[] = {
+		/* PET_RDZV_CONF=<text>,is_host=1 and the final zero; then the marker's.
+		 */
+		{1000, true},
+		{VARIABLE_MAX - 1 - sizeof("SRANK_PET_RDZV_CONF=,is_host=1"), true},
+		{VARIABLE_MAX - sizeof("SRANK_PET_RDZV_CONF=,is_host=1"), false},
+		{VARIABLE_MAX - 1, false},
+	};
+	static const char end[] = ",is_host=1";
 
-	assert_non_null(conf);
-	memset(conf, 'a', VARIABLE_MAX - 1);
-	conf[VARIABLE_MAX - 1] = '\0';
-	facts.user_rdzv_conf = facts.user_nproc = facts.user_restarts = conf;
-	facts.gpus = facts.outer = conf;
-	launch_settings_init(&settings);
-	assert_int_equal(launch_settings_parse(&settings, "torchrun,elastic=1:1", &err),
-			 0);
-	assert_int_equal(launch_environment(&facts, &settings, &env, &err), 0);
-	assert_string_equal(launch_environment_get(&env, "PET_NPROC_PER_NODE"), conf);
-	assert_int_equal(strlen(launch_environment_get(&env, "PET_RDZV_CONF")),
-			 VARIABLE_MAX - 1 + strlen(",is_host=1"));
-	launch_environment_clear(&env);
-	free(conf);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_facts facts = {.nnodes = 1,
+					     .ntasks = 1,
+					     .nodelist = "n1",
+					     .tasks_per_node = "1",
+					     .local_size = 1};
+		struct launch_environment env = {0};
+		struct launch_settings settings;
+		struct launch_error err = {0};
+		char *conf = malloc(rows[i].length + 1);
+		const char *value;
+		int r;
+
+		assert_non_null(conf);
+		memset(conf, 'a', rows[i].length);
+		conf[rows[i].length] = '\0';
+		facts.user_rdzv_conf = facts.gpus = facts.outer = conf;
+		launch_settings_init(&settings);
+		assert_int_equal(
+			launch_settings_parse(&settings, "torchrun,elastic=1:1", &err),
+			0);
+		r = launch_environment(&facts, &settings, &env, &err);
+		assert_int_equal(r, rows[i].fits ? 0 : -EINVAL);
+		if (r)
+			assert_non_null(strstr(err.text, "PET_RDZV_CONF would have "));
+		value = launch_environment_get(&env, "PET_RDZV_CONF");
+		assert_int_equal(strlen(value), rows[i].length + strlen(end));
+		assert_memory_equal(value, conf, rows[i].length);
+		assert_string_equal(value + rows[i].length, end);
+		launch_environment_clear(&env);
+		free(conf);
+	}
 }
 
 int main(void)
