@@ -24,36 +24,68 @@ enum column {
 	COLUMN_NODE,
 	COLUMN_TASKS,
 	COLUMN_RANKS,
+	COLUMN_CPUS,
+	COLUMN_GPUS,
 	COLUMNS,
 };
 
 struct table {
 	FILE *out; /* NULL: only the widths are measured */
 	const struct launch_facts *facts;
-	bool block;
+	const struct launch_report_node *here;
 	int width[COLUMNS];
 	uint32_t node; /* id of the next node */
 	uint32_t rank; /* its first rank */
 	uint32_t rows;
 };
 
-static void print_row(struct table *table, char cells[COLUMNS][CELL_MAX])
+/* The texts are a job's, and the output may be a daemon's log. */
+static void print_text(FILE *out, const char *text)
 {
-	/* The ranks are only known in block order. */
-	int last = table->block ? COLUMN_RANKS : COLUMN_TASKS;
+	char part[256];
 
-	for (int i = 0; i <= last; i++) {
+	for (; *text; text += strlen(part)) {
+		snprintf(part, sizeof(part), "%s", text);
+		launch_make_printable(part);
+		fputs(part, out);
+	}
+}
+
+static bool has_column(const struct table *table, enum column column)
+{
+	switch (column) {
+	case COLUMN_RANKS:
+		/* They are only known in block order. */
+		return table->facts->layout == LAUNCH_LAYOUT_BLOCK;
+	case COLUMN_CPUS:
+	case COLUMN_GPUS:
+		return table->here;
+	default:
+		return true;
+	}
+}
+
+/* A row whose last column, the widest by far where GPUs have names, is not aligned. */
+static void print_row(struct table *table, const char *const cells[COLUMNS])
+{
+	int pending = 0; /* blanks behind the cell before */
+
+	for (int i = 0; i < COLUMNS; i++) {
 		int length = strlen(cells[i]);
 
+		if (!has_column(table, i))
+			continue;
 		if (!table->out) {
 			if (length > table->width[i])
 				table->width[i] = length;
-		} else if (i == last) {
-			fprintf(table->out, "%s\n", cells[i]);
-		} else {
-			fprintf(table->out, "%-*s  ", table->width[i], cells[i]);
+			continue;
 		}
+		fprintf(table->out, "%*s", pending, "");
+		print_text(table->out, cells[i]);
+		pending = table->width[i] - length + 2;
 	}
+	if (table->out)
+		fputc('\n', table->out);
 }
 
 static void print_span(char *cell, uint32_t first, uint32_t count)
@@ -66,29 +98,53 @@ static void print_span(char *cell, uint32_t first, uint32_t count)
 		snprintf(cell, CELL_MAX, "%u-%u", first, first + count - 1);
 }
 
+/* CPUs of all tasks of the node, "?" when they are not known. */
+static void print_cpus(char *cell, const struct launch_report_node *here)
+{
+	struct launch_cpuset all = {0};
+
+	for (uint32_t i = 0; i < here->ntasks; i++) {
+		for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
+			all.bits[word] |= here->masks[i].bits[word];
+	}
+	snprintf(cell, CELL_MAX, "?");
+	if (launch_cpuset_count(&all))
+		launch_cpuset_text(&all, cell, CELL_MAX);
+}
+
+static const char *gpus_of(const struct launch_report_node *here)
+{
+	return here->devices->gpus ? here->devices->gpus : "-";
+}
+
 static int print_nodes(struct table *table, uint32_t tasks, uint32_t nodes)
 {
 	const char *list = table->facts->nodelist;
-	char cells[COLUMNS][CELL_MAX];
+	bool here = table->here && table->node == 0;
+	char rank[CELL_MAX], node[CELL_MAX], count[CELL_MAX], ranks[CELL_MAX];
+	char cpus[CELL_MAX] = "?";
+	const char *const cells[COLUMNS] = {
+		rank, node, count, ranks, cpus, here ? gpus_of(table->here) : "?"};
 	char name[LAUNCH_HOST_MAX];
 	int r;
 
-	print_span(cells[COLUMN_NODE_RANK], table->node, nodes);
+	print_span(rank, table->node, nodes);
 	r = launch_hostlist_nth(list, table->node, name, sizeof(name));
 	if (r)
 		return r;
-	snprintf(cells[COLUMN_NODE], CELL_MAX, "%s", name);
+	snprintf(node, sizeof(node), "%s", name);
 	if (nodes > 1) {
 		r = launch_hostlist_nth(list, table->node + nodes - 1, name,
 					sizeof(name));
 		if (r)
 			return r;
-		strncat(cells[COLUMN_NODE], " ... ", CELL_MAX - 1);
-		strncat(cells[COLUMN_NODE], name,
-			CELL_MAX - 1 - strlen(cells[COLUMN_NODE]));
+		strncat(node, " ... ", sizeof(node) - 1);
+		strncat(node, name, sizeof(node) - 1 - strlen(node));
 	}
-	snprintf(cells[COLUMN_TASKS], CELL_MAX, "%u", tasks);
-	print_span(cells[COLUMN_RANKS], table->rank, tasks * nodes);
+	snprintf(count, sizeof(count), "%u", tasks);
+	print_span(ranks, table->rank, tasks * nodes);
+	if (here)
+		print_cpus(cpus, table->here);
 	print_row(table, cells);
 	table->node += nodes;
 	table->rank += tasks * nodes;
@@ -96,23 +152,33 @@ static int print_nodes(struct table *table, uint32_t tasks, uint32_t nodes)
 	return 0;
 }
 
+/* Nodes that share the row of the next one. Of rank 0's own more is known. */
+static uint32_t fold(const struct table *table, uint32_t left)
+{
+	bool alone = table->here && table->node == 0;
+
+	return table->facts->nnodes > NODES_UNFOLDED && !alone ? left : 1;
+}
+
 static int print_run(uint32_t tasks, uint32_t nodes, void *arg)
 {
 	struct table *table = arg;
-	uint32_t each = table->facts->nnodes > NODES_UNFOLDED ? nodes : 1;
 
-	for (uint32_t i = 0; i < nodes && table->rows < ROWS_MAX; i += each) {
+	while (nodes && table->rows < ROWS_MAX) {
+		uint32_t each = fold(table, nodes);
 		int r = print_nodes(table, tasks, each);
 
 		if (r)
 			return r;
+		nodes -= each;
 	}
 	return 0;
 }
 
 static int print_table(struct table *table)
 {
-	char heads[COLUMNS][CELL_MAX] = {"NODE_RANK", "NODE", "TASKS", "RANKS"};
+	static const char *const heads[COLUMNS] = {"NODE_RANK", "NODE", "TASKS",
+						   "RANKS",     "CPUS", "GPUS"};
 
 	table->node = table->rank = table->rows = 0;
 	print_row(table, heads);
@@ -136,16 +202,84 @@ static int no_table(const struct launch_facts *facts, struct launch_error *err)
 		facts->tasks_per_node ? facts->tasks_per_node : "(null)");
 }
 
-int launch_report(FILE *out, const struct launch_facts *facts,
-		  const struct launch_settings *settings, bool block,
-		  struct launch_error *err)
+/* What becomes of the GPUs of the step, and whether Slurm has come first. */
+static void print_binding(FILE *out, const struct launch_facts *facts,
+			  const struct launch_settings *settings,
+			  const struct launch_report_node *here)
 {
-	const struct launch_launcher *launcher = settings->launcher;
-	struct table table = {
-		.facts = facts,
-		.block = block,
+	static const struct {
+		const char *name, *meaning;
+	} modes[] = {
+		[LAUNCH_GPUS_ORDER] = {"order", "all of the node's, the nearest at index "
+						"LOCAL_RANK"},
+		[LAUNCH_GPUS_MASK] = {"mask", "each task its own"},
+		[LAUNCH_GPUS_FIRST] = {"first", "each task its own, then the others"},
+		[LAUNCH_GPUS_MAP] = {"map", NULL},
+		[LAUNCH_GPUS_NONE] = {"none", "as Slurm left them"},
 	};
-	bool bare = launcher && launcher->bare;
+	const char *name = modes[settings->gpus].name;
+	const char *meaning = modes[settings->gpus].meaning;
+	uint32_t total = launch_facts_ngpus(here->devices);
+	uint32_t visible = launch_facts_visible(facts, total);
+
+	fprintf(out, "GPUs         ");
+	if (!total)
+		fprintf(out, "none in the step on this node\n");
+	else if (!launch_has_ranks(facts, settings))
+		fprintf(out, "as Slurm left them\n");
+	else if (visible < total && settings->gpus != LAUNCH_GPUS_NONE)
+		fprintf(out, "%s stands aside: Slurm gave the task of rank 0 %u of %u\n",
+			name, visible, total);
+	else if (settings->gpus == LAUNCH_GPUS_ORDER &&
+		 launch_shape(facts, settings) == LAUNCH_NODE)
+		fprintf(out, "%s: all of the node's, as Slurm lists them\n", name);
+	else
+		fprintf(out, "%s: %s\n", name, meaning ? meaning : settings->gpus_map);
+}
+
+static void print_launcher(FILE *out, const struct launch_facts *facts,
+			   const struct launch_settings *settings)
+{
+	if (launch_has_ranks(facts, settings))
+		fprintf(out, "launcher     %s (%s shape)\n",
+			settings->launcher ? settings->launcher->name : "auto",
+			launch_shape_name(launch_shape(facts, settings)));
+	else
+		fprintf(out, "launcher     none: no rank for %s\n",
+			facts->pty ? "the task at a terminal"
+				   : "the only task of a step for which nobody asked");
+}
+
+/* Instead of rows. */
+static void print_lists(FILE *out, const struct launch_facts *facts,
+			const struct launch_report_node *here)
+{
+	char cpus[CELL_MAX];
+
+	fprintf(out, "nodes        ");
+	print_text(out, facts->nodelist);
+	fprintf(out, " (by name)\ntasks        ");
+	print_text(out, facts->tasks_per_node);
+	fprintf(out, " (likewise)\n");
+	if (facts->order) {
+		fprintf(out, "node ranks   ");
+		print_text(out, facts->order);
+		fputc('\n', out);
+	}
+	if (!here)
+		return;
+	print_cpus(cpus, here);
+	fprintf(out, "rank 0       its node has CPUs %s, GPUs ", cpus);
+	print_text(out, gpus_of(here));
+	fputc('\n', out);
+}
+
+int launch_report(FILE *out, const struct launch_facts *facts,
+		  const struct launch_settings *settings,
+		  const struct launch_report_node *here, struct launch_error *err)
+{
+	struct table table = {.facts = facts, .here = here};
+	bool bare = settings->launcher && settings->launcher->bare;
 	enum launch_port_source source;
 	char addr[LAUNCH_ADDR_MAX];
 	uint16_t port;
@@ -158,6 +292,7 @@ int launch_report(FILE *out, const struct launch_facts *facts,
 		r = launch_port(facts, settings, &port, &source, err);
 		if (r)
 			return r;
+		launch_make_printable(addr);
 	}
 	if (!facts->nodelist || !facts->tasks_per_node)
 		return no_table(facts, err);
@@ -165,14 +300,7 @@ int launch_report(FILE *out, const struct launch_facts *facts,
 	if (has_rows(facts) && print_table(&table))
 		return no_table(facts, err);
 
-	if (launch_has_ranks(facts, settings))
-		fprintf(out, "launcher     %s (%s shape)\n",
-			launcher ? launcher->name : "auto",
-			launch_shape_name(launch_shape(facts, settings)));
-	else
-		fprintf(out, "launcher     none: no rank for %s\n",
-			facts->pty ? "the task at a terminal"
-				   : "the only task of a step for which nobody asked");
+	print_launcher(out, facts, settings);
 	if (bare) {
 		fprintf(out, "ranks        from PMIx\n");
 	} else {
@@ -181,11 +309,10 @@ int launch_report(FILE *out, const struct launch_facts *facts,
 		fprintf(out, "MASTER_PORT  %u (%s)\n", port,
 			launch_port_source_name(source));
 	}
+	if (here)
+		print_binding(out, facts, settings, here);
 	if (!has_rows(facts)) {
-		fprintf(out, "nodes        %s (by name)\ntasks        %s (likewise)\n",
-			facts->nodelist, facts->tasks_per_node);
-		if (facts->order)
-			fprintf(out, "node ranks   %s\n", facts->order);
+		print_lists(out, facts, here);
 		return 0;
 	}
 	table.out = out;

@@ -246,8 +246,8 @@ int slurm_spank_task_post_fork(spank_t spank, int argc, char **argv)
 	int task;
 	pid_t pid;
 
-	/* Masks are for choosing GPUs only. */
-	if (role != ROLE_TASKS || !step.shared || !step.gpus)
+	/* Masks are for choosing GPUs, and for the table of `verbose`. */
+	if (role != ROLE_TASKS || !step.shared || (!step.gpus && !step.settings.verbose))
 		return 0;
 	if (spank_get_item(spank, S_TASK_ID, &task) != ESPANK_SUCCESS ||
 	    spank_get_item(spank, S_TASK_PID, &pid) != ESPANK_SUCCESS)

@@ -103,22 +103,22 @@ static int test_port(const struct launch_facts *facts,
 }
 
 /* The table is for reading only: the task starts without it. */
-static void report(const struct launch_facts *facts,
-		   const struct launch_settings *settings)
+static void report(const struct launch_facts *facts, const struct srank_step *step)
 {
-	bool block = facts->layout == LAUNCH_LAYOUT_BLOCK;
+	const struct launch_report_node here = {step->shared->masks, step->shared->ntasks,
+						&step->devices};
 	struct launch_error err = {""};
 	char *text = NULL;
 	size_t size = 0;
 	FILE *out;
 	int r;
 
-	if (facts->rank != 0 || !settings->verbose)
+	if (facts->rank != 0 || !step->settings.verbose)
 		return;
 	out = open_memstream(&text, &size);
 	if (!out)
 		return;
-	r = launch_report(out, facts, settings, block, &err);
+	r = launch_report(out, facts, &step->settings, &here, &err);
 	if (fclose(out) == 0 && r == 0) {
 		for (char *next = text, *line; (line = strsep(&next, "\n"));) {
 			if (*line)
@@ -185,7 +185,7 @@ int srank_task(spank_t spank, struct srank_step *step, struct launch_error *err)
 		r = set_task(spank, step, &facts, &env, err);
 		if (r == 0) {
 			say_shape(&facts, &step->settings);
-			report(&facts, &step->settings);
+			report(&facts, step);
 		}
 	}
 	if (is_local(r) && facts.ntasks != 1)

@@ -612,14 +612,19 @@ with socket.socket() as held:
 @test "verbose prints one table" {
 	run --separate-stderr user srun --srank=torch,verbose,port=20125 -N2 -n3 true
 	[[ $status == 0 && $output == '' ]]
-	diff - <(printf '%s\n' "$stderr") <<-'END'
-		srank: launcher     torch (worker shape)
-		srank: MASTER_ADDR  node1
-		srank: MASTER_PORT  20125 (port=)
-		srank: NODE_RANK  NODE   TASKS  RANKS
-		srank: 0          node1  2      0-1
-		srank: 1          node2  1      2
+	# CPUS are this machine's.
+	diff - <(tr -s ' ' <<<"$stderr" | sed -E 's/^(srank: 0 node1 2 0-1) [0-9,-]+ /\1 CPUS /') <<-'END'
+		srank: launcher torch (worker shape)
+		srank: MASTER_ADDR node1
+		srank: MASTER_PORT 20125 (port=)
+		srank: GPUs none in the step on this node
+		srank: NODE_RANK NODE TASKS RANKS CPUS GPUS
+		srank: 0 node1 2 0-1 CPUS -
+		srank: 1 node2 1 2 ? ?
 	END
+	run --separate-stderr user "${STEP[@]}" --gres=gpu:2 --srank=torch,verbose true
+	[[ $status == 0 && $stderr == *'GPUs         order: all of the node'"'"'s, the nearest at index LOCAL_RANK'* ]]
+	[[ $stderr =~ 0\ +node1\ +2\ +0-1\ +[0-9,-]+\ +0,1$'\n' ]]
 }
 
 @test "gpus=none leaves Slurm's devices as they are" {

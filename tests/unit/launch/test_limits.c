@@ -210,7 +210,7 @@ static void test_huge_report(void **state)
 	for (int i = 0; i < NODES / 2; i++)
 		end += sprintf(end, "%s1,2", i ? "," : "");
 	launch_settings_init(&settings);
-	assert_int_equal(launch_report(out, &facts, &settings, true, &err), 0);
+	assert_int_equal(launch_report(out, &facts, &settings, NULL, &err), 0);
 	assert_int_equal(fclose(out), 0);
 	for (const char *p = text; *p; p++)
 		lines += *p == '\n';

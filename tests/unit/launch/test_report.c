@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-static void expect(const struct launch_facts *facts, const char *list, bool block,
-		   const char *wanted)
+static void expect_here(const struct launch_facts *facts, const char *list,
+			const struct launch_report_node *here, const char *wanted)
 {
 	struct launch_settings settings;
 	struct launch_error err = {0};
@@ -25,12 +25,18 @@ static void expect(const struct launch_facts *facts, const char *list, bool bloc
 	assert_non_null(out);
 	launch_settings_init(&settings);
 	assert_int_equal(launch_settings_parse(&settings, list, &err), 0);
-	r = launch_report(out, facts, &settings, block, &err);
+	r = launch_report(out, facts, &settings, here, &err);
 	fclose(out);
 	if (r)
 		fail_msg("%s", err.text);
 	assert_string_equal(text, wanted);
 	free(text);
+}
+
+/* Of no node anything is known but its name. */
+static void expect(const struct launch_facts *facts, const char *list, const char *wanted)
+{
+	expect_here(facts, list, NULL, wanted);
 }
 
 static const struct launch_facts uneven = {
@@ -43,7 +49,9 @@ static const struct launch_facts uneven = {
 
 static void test_nodes(void **state)
 {
-	expect(&uneven, "torch", true,
+	struct launch_facts cyclic = uneven;
+
+	expect(&uneven, "torch",
 	       "launcher     torch (worker shape)\n"
 	       "MASTER_ADDR  n9\n"
 	       "MASTER_PORT  41001 (reserved by Slurm)\n"
@@ -52,7 +60,8 @@ static void test_nodes(void **state)
 	       "1          n10   8      8-15\n"
 	       "2          n11   1      16\n");
 	/* Not numbered node by node. */
-	expect(&uneven, "port=29500", false,
+	cyclic.layout = LAUNCH_LAYOUT_CYCLIC;
+	expect(&cyclic, "port=29500",
 	       "launcher     auto (worker shape)\n"
 	       "MASTER_ADDR  n9\n"
 	       "MASTER_PORT  29500 (port=)\n"
@@ -60,7 +69,7 @@ static void test_nodes(void **state)
 	       "0          n9    8\n"
 	       "1          n10   8\n"
 	       "2          n11   1\n");
-	expect(&uneven, "mpi", true,
+	expect(&uneven, "mpi",
 	       "launcher     mpi (worker shape)\n"
 	       "ranks        from PMIx\n"
 	       "NODE_RANK  NODE  TASKS  RANKS\n"
@@ -78,7 +87,7 @@ static void test_user(void **state)
 				     .user_addr = "login",
 				     .user_port = "29500"};
 
-	expect(&facts, "torchrun", true,
+	expect(&facts, "torchrun",
 	       "launcher     torchrun (node shape)\n"
 	       "MASTER_ADDR  login (as set)\n"
 	       "MASTER_PORT  29500 (as set)\n"
@@ -94,7 +103,7 @@ static void test_folded(void **state)
 	facts.nnodes = 17;
 	facts.nodelist = "n[1-16],m";
 	facts.tasks_per_node = "8(x17)";
-	expect(&facts, "", true,
+	expect(&facts, "",
 	       "launcher     auto (worker shape)\n"
 	       "MASTER_ADDR  n1\n"
 	       "MASTER_PORT  41001 (reserved by Slurm)\n"
@@ -104,7 +113,7 @@ static void test_folded(void **state)
 	facts.nnodes = 100000;
 	facts.nodelist = "n[00000-99999]";
 	facts.tasks_per_node = "8(x99997),7,8(x1),2";
-	expect(&facts, "", true,
+	expect(&facts, "",
 	       "launcher     auto (worker shape)\n"
 	       "MASTER_ADDR  n00000\n"
 	       "MASTER_PORT  41001 (reserved by Slurm)\n"
@@ -132,7 +141,7 @@ static void test_cut(void **state)
 		strcat(counts, i % 2 ? ",2" : ",1");
 	facts.tasks_per_node = counts;
 	launch_settings_init(&settings);
-	assert_int_equal(launch_report(out, &facts, &settings, true, &err), 0);
+	assert_int_equal(launch_report(out, &facts, &settings, NULL, &err), 0);
 	fclose(out);
 	for (const char *p = text; *p; p++)
 		lines += *p == '\n';
@@ -149,7 +158,7 @@ static void test_sorted_names(void **state)
 
 	facts.head = "n10";
 	facts.layout = LAUNCH_LAYOUT_OTHER;
-	expect(&facts, "", true,
+	expect(&facts, "",
 	       "launcher     auto (worker shape)\n"
 	       "MASTER_ADDR  n10\n"
 	       "MASTER_PORT  41001 (reserved by Slurm)\n"
@@ -158,7 +167,7 @@ static void test_sorted_names(void **state)
 	/* Where srun has told the layout, the nodes by NODE_RANK. */
 	facts.order = "n[10,9,11]";
 	facts.placement = "0(x8),1(x8),2";
-	expect(&facts, "", true,
+	expect(&facts, "",
 	       "launcher     auto (worker shape)\n"
 	       "MASTER_ADDR  n10\n"
 	       "MASTER_PORT  41001 (reserved by Slurm)\n"
@@ -177,12 +186,177 @@ static void test_no_ranks(void **state)
 				     .resv_ports = "41001",
 				     .pty = true};
 
-	expect(&facts, "torch", true,
+	expect(&facts, "torch",
 	       "launcher     none: no rank for the task at a terminal\n"
 	       "MASTER_ADDR  n9\n"
 	       "MASTER_PORT  41001 (reserved by Slurm)\n"
 	       "NODE_RANK  NODE  TASKS  RANKS\n"
 	       "0          n9    1      0\n");
+}
+
+/* CPUs 0-3 and 64-67 in two halves, and four GPUs. */
+static struct launch_cpuset masks[2];
+static struct launch_facts devices = {.gpus = "0,1,2,3", .gpu_variables = 1};
+static const struct launch_report_node node9 = {masks, 2, &devices};
+
+static void read_masks(const char *first, const char *second)
+{
+	assert_int_equal(launch_cpuset_parse(&masks[0], first), 0);
+	assert_int_equal(launch_cpuset_parse(&masks[1], second), 0);
+}
+
+static void test_here(void **state)
+{
+	struct launch_facts facts = {.nnodes = 2,
+				     .ntasks = 3,
+				     .nodelist = "n[9-10]",
+				     .tasks_per_node = "2,1",
+				     .resv_ports = "41001",
+				     .gpus = "0,1,2,3",
+				     .gpu_variables = 1};
+
+	read_masks("0-1,64-65", "2-3,66-67");
+	expect_here(
+		&facts, "torch", &node9,
+		"launcher     torch (worker shape)\n"
+		"MASTER_ADDR  n9\n"
+		"MASTER_PORT  41001 (reserved by Slurm)\n"
+		"GPUs         order: all of the node's, the nearest at index LOCAL_RANK\n"
+		"NODE_RANK  NODE  TASKS  RANKS  CPUS       GPUS\n"
+		"0          n9    2      0-1    0-3,64-67  0,1,2,3\n"
+		"1          n10   1      2      ?          ?\n");
+	facts.layout = LAUNCH_LAYOUT_CYCLIC;
+	read_masks("", "");
+	expect_here(&facts, "torch,gpus=mask", &node9,
+		    "launcher     torch (worker shape)\n"
+		    "MASTER_ADDR  n9\n"
+		    "MASTER_PORT  41001 (reserved by Slurm)\n"
+		    "GPUs         mask: each task its own\n"
+		    "NODE_RANK  NODE  TASKS  CPUS  GPUS\n"
+		    "0          n9    2      ?     0,1,2,3\n"
+		    "1          n10   1      ?     ?\n");
+	/* Where there are no rows, a line. */
+	facts.layout = LAUNCH_LAYOUT_ARBITRARY;
+	facts.head = "n9";
+	read_masks("0-7", "8");
+	expect_here(&facts, "torch,gpus=first", &node9,
+		    "launcher     torch (worker shape)\n"
+		    "MASTER_ADDR  n9\n"
+		    "MASTER_PORT  41001 (reserved by Slurm)\n"
+		    "GPUs         first: each task its own, then the others\n"
+		    "nodes        n[9-10] (by name)\n"
+		    "tasks        2,1 (likewise)\n"
+		    "rank 0       its node has CPUs 0-8, GPUs 0,1,2,3\n");
+	/* In a long step rank 0's node has a row of its own. */
+	facts.layout = LAUNCH_LAYOUT_BLOCK;
+	facts.nnodes = facts.ntasks = 100;
+	facts.nodelist = "n[1-100]";
+	facts.tasks_per_node = "1(x100)";
+	facts.gpus = "0,1,2,3";
+	expect_here(&facts, "torch,gpus=none", &node9,
+		    "launcher     torch (worker shape)\n"
+		    "MASTER_ADDR  n9\n"
+		    "MASTER_PORT  41001 (reserved by Slurm)\n"
+		    "GPUs         none: as Slurm left them\n"
+		    "NODE_RANK  NODE         TASKS  RANKS  CPUS  GPUS\n"
+		    "0          n1           1      0      0-8   0,1,2,3\n"
+		    "1-99       n2 ... n100  1      1-99   ?     ?\n");
+}
+
+/* The line that says how GPUs are bound, and when Slurm has come first. */
+static void test_binding(void **state)
+{
+	static const struct {
+		const char *list, *gpus;
+		uint32_t variables;
+		bool pty;
+		const char *line;
+	} rows[] = {
+		{"torch", "0,1,2,3", 1, false,
+		 "order: all of the node's, the nearest at index LOCAL_RANK"},
+		{"torchrun", "0,1,2,3", 1, false,
+		 "order: all of the node's, as Slurm lists them"},
+		{"torchrun,gpus=mask", "0,1,2,3", 1, false, "mask: each task its own"},
+		{"torch,gpus=map:3,1*2", "0,1,2,3", 1, false, "map: 3,1*2"},
+		/* Slurm set nothing: all are to be seen. */
+		{"torch", NULL, 0, false,
+		 "order: all of the node's, the nearest at index LOCAL_RANK"},
+		{"torch", "2", 1, false,
+		 "order stands aside: Slurm gave the task of rank 0 1 of 4"},
+		{"torch,gpus=mask", NULL, 1, false,
+		 "mask stands aside: Slurm gave the task of rank 0 0 of 4"},
+		{"torch,gpus=none", "2", 1, false, "none: as Slurm left them"},
+		{"torch", "0,1,2,3", 1, true, "as Slurm left them"},
+	};
+	struct launch_facts none = {0};
+	const struct launch_report_node without = {masks, 2, &none};
+
+	for (size_t i = 0; i <= COUNT(rows); i++) {
+		bool last = i == COUNT(rows);
+		const char *line = last ? "none in the step on this node" : rows[i].line;
+		struct launch_facts facts = {.nnodes = 1,
+					     .ntasks = 1,
+					     .nodelist = "n9",
+					     .tasks_per_node = "1"};
+		struct launch_settings settings;
+		struct launch_error err = {0};
+		char *text = NULL, want[128];
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		facts.gpus = last ? NULL : (char *)rows[i].gpus;
+		facts.gpu_variables = last ? 0 : rows[i].variables;
+		facts.pty = !last && rows[i].pty;
+		launch_settings_init(&settings);
+		assert_int_equal(launch_settings_parse(
+					 &settings, last ? "torch" : rows[i].list, &err),
+				 0);
+		assert_int_equal(launch_report(out, &facts, &settings,
+					       last ? &without : &node9, &err),
+				 0);
+		fclose(out);
+		snprintf(want, sizeof(want), "\nGPUs         %s\n", line);
+		if (!strstr(text, want))
+			fail_msg("row %zu: %s", i, text);
+		free(text);
+	}
+}
+
+/* Nothing of a job's environment forges a line, or drives a terminal. */
+static void test_printable(void **state)
+{
+	static struct launch_facts odd = {.gpus = "0\r,\0331"};
+	const struct launch_report_node here = {masks, 0, &odd};
+	struct launch_facts facts = {.nnodes = 1,
+				     .ntasks = 1,
+				     .nodelist = "n\a9",
+				     .tasks_per_node = "1",
+				     .user_addr = "n9\nsrank: all is well\033[2J",
+				     .user_port = "29500",
+				     .head_uncertain = true};
+
+	expect_here(&facts, "torch,gpus=none", &here,
+		    "launcher     torch (worker shape)\n"
+		    "MASTER_ADDR  n9?srank: all is well?[2J (as set)\n"
+		    "MASTER_PORT  29500 (as set)\n"
+		    "GPUs         none: as Slurm left them\n"
+		    "NODE_RANK  NODE  TASKS  RANKS  CPUS  GPUS\n"
+		    "0          n?9   1      0      ?     0?,?1\n");
+	facts.nnodes = 2;
+	facts.nodelist = "n\a9,n\r8";
+	facts.tasks_per_node = "1(x2)";
+	facts.layout = LAUNCH_LAYOUT_ARBITRARY;
+	facts.order = "n\r8,n\a9";
+	facts.placement = "0,1";
+	expect_here(&facts, "torch,gpus=none", &here,
+		    "launcher     torch (worker shape)\n"
+		    "MASTER_ADDR  n9?srank: all is well?[2J (as set)\n"
+		    "MASTER_PORT  29500 (as set)\n"
+		    "GPUs         none: as Slurm left them\n"
+		    "nodes        n?9,n?8 (by name)\n"
+		    "tasks        1(x2) (likewise)\n"
+		    "node ranks   n?8,n?9\n"
+		    "rank 0       its node has CPUs ?, GPUs 0?,?1\n");
 }
 
 static void test_faults(void **state)
@@ -215,7 +389,7 @@ static void test_faults(void **state)
 
 		launch_settings_init(&settings);
 		assert_int_equal(
-			launch_report(out, &rows[i].facts, &settings, true, &err),
+			launch_report(out, &rows[i].facts, &settings, NULL, &err),
 			-EINVAL);
 		fclose(out);
 		assert_string_equal(text, "");
@@ -231,7 +405,8 @@ int main(void)
 		cmocka_unit_test(test_nodes),        cmocka_unit_test(test_user),
 		cmocka_unit_test(test_folded),       cmocka_unit_test(test_cut),
 		cmocka_unit_test(test_sorted_names), cmocka_unit_test(test_no_ranks),
-		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_here),         cmocka_unit_test(test_binding),
+		cmocka_unit_test(test_printable),    cmocka_unit_test(test_faults),
 	};
 
 	return cmocka_run_group_tests_name("report", tests, NULL, NULL);

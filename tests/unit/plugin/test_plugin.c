@@ -814,7 +814,24 @@ static void test_verbose(void **state)
 	step_task();
 	assert_int_equal(count_logged("srank: "), count_logged("\n"));
 	assert_logged("srank: MASTER_ADDR  n1\n");
-	assert_logged("srank: 1          n2    2      2-3\n");
+	assert_logged("srank: GPUs         none in the step on this node\n");
+	/* The CPUs are this machine's, here and on no other node. */
+	assert_logged("srank: NODE_RANK  NODE  TASKS  RANKS  CPUS");
+	assert_logged("srank: 1          n2    2      2-3    ?");
+	step_end();
+
+	/* Slurm gave rank 0 fewer than the step has. */
+	step_reset();
+	mock_setenv("SLURM_NODEID", "0");
+	mock_setenv("SLURM_PROCID", "0");
+	mock_setenv("SLURM_LOCALID", "0");
+	mock_setenv("SLURMD_NODENAME", "n1");
+	mock_setenv("CUDA_VISIBLE_DEVICES", "0,1");
+	step_begin(&(struct asked){.option = "torch,verbose"});
+	mock_setenv("CUDA_VISIBLE_DEVICES", "1");
+	step_task();
+	assert_logged("srank: GPUs         order stands aside: Slurm gave the task of rank 0 "
+		      "1 of 2\n");
 	step_end();
 
 	/* Not at the other ranks. */
