@@ -86,7 +86,7 @@ check() {
 	refute grep -q OMP_NUM_THREADS= out
 	refute grep -q CUDA_DEVICE_ORDER= out
 	# An empty one counts as unset, and Slurm's own are Slurm's.
-	srank explain yolox-2x8.yaml -s env.MASTER_PORT= -s env.SLURM_PROCID=7 -s env.SLURM_NTASKS=1 >out
+	srank explain yolox-2x8.yaml -s env.MASTER_PORT= -s env.SLURM_PROCID=7 -s env.SLURM_RESTART_COUNT=x >out
 	grep -qx '  MASTER_PORT=PORT' out
 	grep -qx '  NODE_RANK=0' out
 	# The spec's own key gives way to it, as at launch.
