@@ -11,8 +11,7 @@
 
 #define WORDS (LAUNCH_CPUS_MAX / 64)
 
-/* Decimal at *TEXT, which moves behind it; LAUNCH_CPUS_MAX when there is none in range.
- */
+/* Decimal at *TEXT, which moves behind it; LAUNCH_CPUS_MAX when none is in range. */
 static uint32_t read_cpu(const char **text)
 {
 	const char *at = *text;

@@ -17,8 +17,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
-/* What TF_CONFIG can name: the rest is for the variable's own name and the task's rank.
- */
+/* What TF_CONFIG can list: the rest is for its own name and the task's rank. */
 #define WORKERS_MAX (LAUNCH_VARIABLE_MAX - 64)
 
 struct context {
@@ -208,8 +207,7 @@ static int fill_tasks(uint32_t tasks, uint32_t nodes, void *arg)
 	return 0;
 }
 
-/* Each worker of a node listens on a port of its own; Slurm reserves one for each task.
- */
+/* Each worker of a node has a port of its own; Slurm reserves one for each task. */
 static bool worker_port(const struct context *context, uint32_t local_rank,
 			uint32_t *port)
 {

@@ -31,11 +31,12 @@ struct launch_environment {
 };
 
 /*
- * The variables of one task, GPU binding aside (gpus.h). The shape is the launcher's; with
- * `auto` it is the node shape when every node has exactly one task and the task sees more
- * than one GPU, else the worker shape. A node-shape launcher with several tasks on a node is
- * an error that names the cure: each of them would start workers for every GPU.
- * Returns 0; -EINVAL with ERR; -ENOMEM. ENV must be zeroed; free with _clear also on error.
+ * The variables of one task, GPU binding aside (gpus.h). The shape is the launcher's;
+ * with `auto` it is the node shape when every node has exactly one task and the task sees
+ * more than one GPU, else the worker shape. A node-shape launcher with several tasks on a
+ * node is an error that names the cure: each of them would start workers for every GPU.
+ * Returns 0; -EINVAL with ERR; -ENOMEM. ENV must be zeroed; free with _clear also on
+ * error.
  */
 int launch_environment(const struct launch_facts *facts,
 		       const struct launch_settings *settings,
@@ -69,6 +70,7 @@ int launch_environment_set(struct launch_environment *env, const char *name,
 			   const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* Value of NAME in the list; NULL when it is not there or removed. */
-const char *launch_environment_get(const struct launch_environment *env, const char *name);
+const char *launch_environment_get(const struct launch_environment *env,
+				   const char *name);
 
 void launch_environment_clear(struct launch_environment *env);

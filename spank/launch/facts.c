@@ -326,8 +326,7 @@ static bool is_whole_job(const struct reader *reader, uint32_t size, char *head)
 	return nodes == reader->facts->nnodes;
 }
 
-/* It has just the nodes of one component, and so, most likely, is the step of that one.
- */
+/* It has just the nodes of one component, and so is the step of it, most likely. */
 static bool is_whole_component(const struct reader *reader, uint32_t size)
 {
 	const struct launch_facts *facts = reader->facts;
@@ -442,8 +441,7 @@ static int check_step(const struct reader *reader)
 					"SLURM_STEP_TASKS_PER_NODE=%.80s is not a list "
 					"of task counts; " CURE,
 					facts->tasks_per_node);
-	/* Components may share a node, and the list of a step over several names it once.
-	 */
+	/* Components may share a node, which the list of the step then names once. */
 	if (counts.nodes != facts->nnodes || (nodes != facts->nnodes && !facts->het))
 		return launch_error_set(reader->err, -EINVAL,
 					"the step has SLURM_STEP_NUM_NODES=%u nodes, but "

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is known about one task of a Slurm step. Sources fill it (the plugin from SPANK and
- * the step's environment, `srank exec` from PMIx or SLURM_*, `srank explain` from a spec);
- * the rules in rendezvous.c, gpus.c, environment.c and report.c read it and nothing else.
+ * What is known about one task of a Slurm step. Sources fill it (the plugin from SPANK
+ * and the step's environment, `srank exec` from PMIx or SLURM_*, `srank explain` from a
+ * spec); the rules in rendezvous.c, gpus.c, environment.c and report.c read it and
+ * nothing else.
  */
 #pragma once
 
@@ -13,36 +14,36 @@
 
 /* How the tasks of the step are numbered over its nodes: the first part of -m. */
 enum launch_layout {
-	LAUNCH_LAYOUT_BLOCK,	 /* node by node */
-	LAUNCH_LAYOUT_CYCLIC,	 /* one to each node in turn */
-	LAUNCH_LAYOUT_PLANE,	 /* plane_size to each node in turn */
+	LAUNCH_LAYOUT_BLOCK,     /* node by node */
+	LAUNCH_LAYOUT_CYCLIC,    /* one to each node in turn */
+	LAUNCH_LAYOUT_PLANE,     /* plane_size to each node in turn */
 	LAUNCH_LAYOUT_ARBITRARY, /* as a list of hosts says: SLURM_HOSTFILE */
-	LAUNCH_LAYOUT_OTHER,	 /* not known */
+	LAUNCH_LAYOUT_OTHER,     /* not known */
 };
 
 struct launch_facts {
-	/* The step. In a heterogeneous step these are the whole step's, not a component's. */
+	/* The step; in a heterogeneous one the whole step, not a component. */
 	uint32_t job_id;
 	uint32_t step_id;
-	uint32_t restart_count;	 /* SLURM_RESTART_COUNT: 0 on the first run of a job */
+	uint32_t restart_count; /* SLURM_RESTART_COUNT: 0 on the first run of a job */
 	uint32_t nnodes;
 	uint32_t ntasks;
-	char *nodelist;		 /* compressed; order is the nodes' order in the step */
-	char *tasks_per_node;	 /* "8(x2),4", in the order of nodelist */
+	char *nodelist;       /* compressed; order is the nodes' order in the step */
+	char *tasks_per_node; /* "8(x2),4", in the order of nodelist */
 	enum launch_layout layout;
-	uint32_t plane_size;	 /* with LAUNCH_LAYOUT_PLANE, else 0 */
-	bool het;		 /* a step over components: nodelist is sorted by name, while
-				    node ids go by component */
-	char *resv_ports;	 /* SLURM_STEP_RESV_PORTS, "41001-41003"; NULL: none */
+	uint32_t plane_size; /* with LAUNCH_LAYOUT_PLANE, else 0 */
+	bool het;            /* a step over components: nodelist is sorted by name, while
+				node ids go by component */
+	char *resv_ports;    /* SLURM_STEP_RESV_PORTS, "41001-41003"; NULL: none */
 	/*
 	 * Node of global task 0, where a source knows it. NULL: it is the first name of
 	 * nodelist, unless head_uncertain says that this rule does not hold for the step
 	 * (arbitrary distribution, heterogeneous step: hostlist_uniq() and
-	 * _reorder_het_job_recs() sort the list in Slurm's srun). A source that then finds
-	 * the node out calls launch_facts_set_head().
+	 * _reorder_het_job_recs() sort the list in Slurm's srun). A source that then
+	 * finds the node out calls launch_facts_set_head().
 	 */
 	char *head;
-	uint32_t head_id;	 /* its node id */
+	uint32_t head_id; /* its node id */
 	bool head_uncertain;
 	/*
 	 * What addr=ip and addr=nodeaddr need beyond the name, from a source that may
@@ -51,57 +52,57 @@ struct launch_facts {
 	 */
 	char *head_addr;
 	char *node_addr;
-	/* The nodes by their lowest rank and the node of each rank, as in order.h; both
-	   or neither. */
+	/* The nodes by lowest rank and the node of each rank (order.h), or neither. */
 	char *order;
 	char *placement;
 
 	/* This task. */
-	char *node;		 /* SLURMD_NODENAME; NULL: not known */
-	uint32_t node_rank;	 /* SLURM_NODEID; see launch_node_rank() for NODE_RANK */
+	char *node;         /* SLURMD_NODENAME; NULL: not known */
+	uint32_t node_rank; /* SLURM_NODEID; see launch_node_rank() for NODE_RANK */
 	uint32_t rank;
 	uint32_t local_rank;
 	uint32_t local_size;
-	uint32_t ncpus;		 /* CPUs in the task's affinity mask; 0: not known */
-	char *gpus;		 /* device tokens visible to the task, as Slurm set them,
-				    comma-separated and opaque; NULL: none */
-	uint32_t gpu_variables;	 /* bit i: launch_gpu_variables[i] of gpus.h is set in the
-				    task; Slurm gives all of them the same list */
-	bool pty;		 /* it is at a terminal (srun --pty), most likely a shell */
+	uint32_t ncpus;         /* CPUs in the task's affinity mask; 0: not known */
+	char *gpus;             /* device tokens visible to the task, as Slurm set them,
+				   comma-separated and opaque; NULL: none */
+	uint32_t gpu_variables; /* bit i: launch_gpu_variables[i] of gpus.h is set in the
+				   task; Slurm gives all of them the same list */
+	bool pty; /* it is at a terminal (srun --pty), most likely a shell */
 
-	/* What the user set before the step, after the precedence rules; NULL: nothing. */
+	/* What the user set before the step, by the precedence rules; NULL: nothing. */
 	char *user_addr;
 	char *user_port;
-	bool user_omp;		 /* OMP_NUM_THREADS is set, and not by us */
-	bool user_device_order;	 /* CUDA_DEVICE_ORDER is set */
-	char *user_nproc;	 /* PET_NPROC_PER_NODE */
-	char *user_restarts;	 /* PET_MAX_RESTARTS */
-	char *user_rdzv_conf;	 /* PET_RDZV_CONF, without an is_host= of ours */
-	bool submitit;		 /* SUBMITIT_EXECUTOR is set: stand aside */
-	char *outer;		 /* SRANK_LAUNCHER: the launcher of the step that this one was
-				    started in, whose variables are stale; NULL: none */
+	bool user_omp;          /* OMP_NUM_THREADS is set, and not by us */
+	bool user_device_order; /* CUDA_DEVICE_ORDER is set */
+	char *user_nproc;       /* PET_NPROC_PER_NODE */
+	char *user_restarts;    /* PET_MAX_RESTARTS */
+	char *user_rdzv_conf;   /* PET_RDZV_CONF, without an is_host= of ours */
+	bool submitit;          /* SUBMITIT_EXECUTOR is set: stand aside */
+	char *outer; /* SRANK_LAUNCHER: the launcher of the step that this one was
+			started in, whose variables are stale; NULL: none */
 };
 
-/* Looks a variable up; NULL when it is not set. The text need live only until the next call. */
+/* Looks a variable up; NULL when it is not set. The text lives until the next call. */
 typedef const char *(*launch_lookup)(const char *name, void *arg);
 
 /*
  * Fills FACTS from a step's environment. Per-task variables (SLURM_PROCID, SLURM_LOCALID,
  * SLURM_NODEID) are those of this task only when called at or after task_init: before it
- * they are the batch script's. SLURM_STEP_* are used for all that concerns the whole step:
- * srun makes them anew for each step, over all components (env_array_for_step() in Slurm's
- * src/common/env.c), while SLURM_NTASKS and its like may be the job's or the user's.
+ * they are the batch script's. SLURM_STEP_* are used for all that concerns the whole
+ * step: srun makes them anew for each step, over all components (env_array_for_step() in
+ * Slurm's src/common/env.c), while SLURM_NTASKS and its like may be the job's or the
+ * user's.
  *
  * Precedence and staleness rules are applied here: MASTER_ADDR, MASTER_PORT,
  * OMP_NUM_THREADS and the PET_ variables above count as the user's unless empty or equal
- * to the value in the marker (SRANK_MASTER_ADDR and so on) that a step of ours around this
- * one left. SLURM_SRANK_NODES (order.h) tells where the ranks are, unless it is another
- * step's.
+ * to the value in the marker (SRANK_MASTER_ADDR and so on) that a step of ours around
+ * this one left. SLURM_SRANK_NODES (order.h) tells where the ranks are, unless it is
+ * another step's.
  *
- * local_size comes from tasks_per_node, or in a heterogeneous step from SLURM_GTIDS, and may
- * be overwritten by a source that knows better. -EINVAL with ERR set when a variable is
- * missing or malformed, or two of them contradict each other; -ENOMEM.
- * FACTS is always in a state that launch_facts_clear() takes.
+ * local_size comes from tasks_per_node, or in a heterogeneous step from SLURM_GTIDS, and
+ * may be overwritten by a source that knows better. -EINVAL with ERR set when a variable
+ * is missing or malformed, or two of them contradict each other; -ENOMEM. FACTS is always
+ * in a state that launch_facts_clear() takes.
  */
 int launch_facts_read(struct launch_facts *facts, launch_lookup lookup, void *arg,
 		      struct launch_error *err);
@@ -114,9 +115,9 @@ int launch_facts_read_shared(struct launch_facts *facts, launch_lookup lookup, v
 			     struct launch_error *err);
 
 /*
- * The same for the batch step, which has no SLURM_STEP_* and no task: the job's nodes, and
- * step_id LAUNCH_BATCH_STEP, so that the batch script's port is no step's. rank and its like
- * are 0; ntasks and tasks_per_node too where sbatch left them open.
+ * The same for the batch step, which has no SLURM_STEP_* and no task: the job's nodes,
+ * and step_id LAUNCH_BATCH_STEP, so that the batch script's port is no step's. rank and
+ * its like are 0; ntasks and tasks_per_node too where sbatch left them open.
  */
 int launch_facts_read_batch(struct launch_facts *facts, launch_lookup lookup, void *arg,
 			    struct launch_error *err);
@@ -125,7 +126,8 @@ int launch_facts_read_batch(struct launch_facts *facts, launch_lookup lookup, vo
  * Only gpus and gpu_variables, into FACTS that are otherwise zeroed: all devices that the
  * step has on a node, for a source that can look before Slurm binds the tasks. -ENOMEM.
  */
-int launch_facts_read_devices(struct launch_facts *facts, launch_lookup lookup, void *arg);
+int launch_facts_read_devices(struct launch_facts *facts, launch_lookup lookup,
+			      void *arg);
 
 /*
  * Says that rank 0 is on node HEAD with node id HEAD_ID (in a heterogeneous step, whose
@@ -136,8 +138,8 @@ int launch_facts_set_head(struct launch_facts *facts, const char *head, uint32_t
 /*
  * Says how many nodes the component of the task has (SPANK's S_JOB_NNODES): all nodes of
  * the step, or the step is one of several components. SLURM_HET_SIZE tells nothing of
- * `srun a : b` inside an ordinary allocation, and is there in a step of one component of a
- * heterogeneous job. A source that knows calls this before it looks at het and head.
+ * `srun a : b` inside an ordinary allocation, and is there in a step of one component of
+ * a heterogeneous job. A source that knows calls this before it looks at het and head.
  */
 void launch_facts_set_component(struct launch_facts *facts, uint32_t nodes);
 

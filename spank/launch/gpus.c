@@ -315,8 +315,7 @@ static int read_entry(const struct launch_gpus *gpus,
 	size_t before = strcspn(entry.text, "-+*,");
 	unsigned long low, high;
 
-	/* Only a range begins with a number and a dash; a UUID is "GPU-..." or "MIG-...".
-	 */
+	/* Only a range begins with a number and a dash, a UUID with "GPU-" or "MIG-". */
 	if (before >= entry.length || entry.text[before] != '-' ||
 	    !is_number(entry.text, before)) {
 		*size = 1;

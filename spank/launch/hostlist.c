@@ -165,8 +165,7 @@ static void bracket_seek(struct bracket *bracket, uint32_t n)
 	bracket->offset = n;
 }
 
-/* One number on; false when it was the last one, and the bracket is at its first again.
- */
+/* One number on; false behind the last one, with the bracket at its first again. */
 static bool bracket_advance(struct bracket *bracket)
 {
 	if (++bracket->offset < bracket->range.count)
@@ -331,8 +330,7 @@ struct repeat {
 	uint32_t nodes;
 };
 
-/* One `COUNT` or `COUNT(xREPEAT)` at *AT: 1 when there is one, 0 at the end of the text.
- */
+/* One `COUNT` or `COUNT(xREPEAT)` at *AT: 1 when there is one, 0 at the end. */
 static int read_repeat(const char **at, struct repeat *repeat)
 {
 	const char *p = *at;

@@ -11,8 +11,8 @@
  * hostlist_create() in Slurm's src/common/hostlist.c does.
  *
  * The texts reach a root daemon from a job's environment: nothing here allocates or
- * recurses, and the time is linear in the length of the text (and, for _find and _each, in
- * the number of names).
+ * recurses, and the time is linear in the length of the text (and, for _find and _each,
+ * in the number of names).
  */
 #pragma once
 
@@ -26,10 +26,10 @@
 #define LAUNCH_HOST_BRACKETS_MAX 8
 
 /*
- * Number of hosts in LIST. 0 on success; -EINVAL when LIST is not a host list (NULL, empty,
- * "(null)", unbalanced, empty or nested brackets, more than LAUNCH_HOST_BRACKETS_MAX of them
- * in one entry, a descending or non-numeric range); -ERANGE when it names more than
- * UINT32_MAX hosts.
+ * Number of hosts in LIST. 0 on success; -EINVAL when LIST is not a host list: it is
+ * NULL, empty or "(null)", has unbalanced, empty or nested brackets or more than
+ * LAUNCH_HOST_BRACKETS_MAX of them in one entry, or a descending or non-numeric range;
+ * -ERANGE when it names more than UINT32_MAX hosts.
  */
 int launch_hostlist_count(const char *list, uint32_t *count);
 
@@ -55,8 +55,8 @@ int launch_hostlist_each(const char *list,
 			 void *arg);
 
 /*
- * Tasks on the Nth node (from 0) of a SLURM_STEP_TASKS_PER_NODE text. -EINVAL when TEXT is
- * not a list of COUNT or COUNT(xREPEAT); -ERANGE when N is past the end.
+ * Tasks on the Nth node (from 0) of a SLURM_STEP_TASKS_PER_NODE text. -EINVAL when TEXT
+ * is not a list of COUNT or COUNT(xREPEAT); -ERANGE when N is past the end.
  */
 int launch_counts_nth(const char *text, uint32_t n, uint32_t *tasks);
 
@@ -65,10 +65,12 @@ int launch_counts_nth(const char *text, uint32_t n, uint32_t *tasks);
  * non-zero, and returns that value. -EINVAL as above, when VISIT comes to the fault.
  */
 int launch_counts_each(const char *text,
-		       int (*visit)(uint32_t tasks, uint32_t nodes, void *arg), void *arg);
+		       int (*visit)(uint32_t tasks, uint32_t nodes, void *arg),
+		       void *arg);
 
-/* Number of nodes among the first NODES that have more than TASKS tasks. -EINVAL as above. */
-int launch_counts_above(const char *text, uint32_t tasks, uint32_t nodes, uint32_t *above);
+/* How many of the first NODES nodes have more than TASKS tasks. -EINVAL as above. */
+int launch_counts_above(const char *text, uint32_t tasks, uint32_t nodes,
+			uint32_t *above);
 
 /* Sum over all nodes, number of nodes, and the smallest and largest count. */
 struct launch_counts {

@@ -77,8 +77,7 @@ static const struct launch_variable mmengine[] = {
 	{NULL},
 };
 
-/* As DeepSpeed's own launcher sets them (deepspeed/launcher/launch.py): node rank, nodes.
- */
+/* As DeepSpeed's own launcher sets them (deepspeed/launcher/launch.py). */
 static const struct launch_variable deepspeed[] = {
 	{"CROSS_RANK", LAUNCH_VALUE_NODE_RANK, LAUNCH_ALWAYS, NULL},
 	{"CROSS_SIZE", LAUNCH_VALUE_NNODES, LAUNCH_ALWAYS, NULL},

@@ -23,23 +23,23 @@ enum launch_value {
 	LAUNCH_VALUE_LOCAL_SIZE,
 	LAUNCH_VALUE_NODE_RANK,
 	LAUNCH_VALUE_NNODES,
-	LAUNCH_VALUE_CROSS_RANK,   /* nodes before this one that have a task with its local rank */
-	LAUNCH_VALUE_CROSS_SIZE,   /* nodes that have a task with its local rank */
-	LAUNCH_VALUE_NPROC,	   /* workers per node: GPUs visible to the task; none: not set */
+	LAUNCH_VALUE_CROSS_RANK, /* place of the node among the following */
+	LAUNCH_VALUE_CROSS_SIZE, /* nodes that have a task with its local rank */
+	LAUNCH_VALUE_NPROC, /* workers of the node: GPUs that the task sees, if any */
 	LAUNCH_VALUE_ADDR,
-	LAUNCH_VALUE_LOCAL_ADDR,   /* this node's own address */
+	LAUNCH_VALUE_LOCAL_ADDR, /* this node's own address */
 	LAUNCH_VALUE_PORT,
-	LAUNCH_VALUE_ENDPOINT,	   /* addr:port, [v6]:port */
-	LAUNCH_VALUE_RUN_ID,	   /* the same in every task of a step, unlike any other step */
-	LAUNCH_VALUE_ELASTIC,	   /* MIN:MAX */
-	LAUNCH_VALUE_IS_HOST,	   /* is_host=1 on the node of MASTER_ADDR, else is_host=0,
-				      behind what the user has set */
+	LAUNCH_VALUE_ENDPOINT, /* addr:port, [v6]:port */
+	LAUNCH_VALUE_RUN_ID,   /* the same in every task of a step and in no other step */
+	LAUNCH_VALUE_ELASTIC,  /* MIN:MAX */
+	LAUNCH_VALUE_IS_HOST,  /* is_host=1 on the node of MASTER_ADDR, else is_host=0,
+				  behind what the user has set */
 	LAUNCH_VALUE_TF_CONFIG,
 };
 
 enum launch_when {
 	LAUNCH_ALWAYS,
-	LAUNCH_STATIC,	/* without elastic= */
+	LAUNCH_STATIC,  /* without elastic= */
 	LAUNCH_ELASTIC, /* with elastic= */
 };
 
@@ -48,18 +48,18 @@ struct launch_variable {
 	enum launch_value value;
 	enum launch_when when;
 	const char *text; /* for LAUNCH_VALUE_TEXT */
-	bool keep;	  /* a user's own value stays */
-	bool device;	  /* programs take it for the index of their GPU: see local=0 */
+	bool keep;        /* a user's own value stays */
+	bool device;      /* programs take it for the index of their GPU: see local=0 */
 };
 
 struct launch_launcher {
 	const char *name;
 	enum launch_shape shape;
-	const char *summary;			 /* one line for `srank launchers` */
-	const struct launch_variable *variables; /* besides the shape's common set; ended by
-						    a NULL name; NULL: none */
+	const char *summary;                     /* one line for `srank launchers` */
+	const struct launch_variable *variables; /* besides the shape's common set; ended
+						    by a NULL name; NULL: none */
 	bool bare; /* no common set either: the ranks come from PMIx */
-	/* Variables that would undo the above and are removed; ended by NULL; NULL: none. */
+	/* Variables that would undo the above and are removed; ended by NULL, or NULL. */
 	const char *const *removes;
 };
 
@@ -80,7 +80,7 @@ bool launch_launcher_takes(const struct launch_launcher *launcher,
  */
 void launch_launchers_describe(FILE *out);
 
-/* The common set of a SHAPE, besides MASTER_ADDR and MASTER_PORT; ended by a NULL name. */
+/* The common set of SHAPE, but MASTER_ADDR and MASTER_PORT; ended by a NULL name. */
 const struct launch_variable *launch_shape_variables(enum launch_shape shape);
 
 /* "worker" or "node". */

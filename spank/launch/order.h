@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The nodes of a step in the order of its ranks. Under an arbitrary distribution
- * SLURM_STEP_NODELIST is sorted by name (hostlist_uniq() in src/common/hostlist.c), and no
- * variable of Slurm's says which task is where. srun can ask for the layout of the step
- * and hand it on to the tasks in a variable, which this writes and reads:
+ * SLURM_STEP_NODELIST is sorted by name (hostlist_uniq() in src/common/hostlist.c), and
+ * Slurm has no variable that says which task is where. srun can ask for the layout of the
+ * step and hand it on to the tasks in a variable, which this writes and reads:
  *
  *	4711.2:n[3,1-2]:0(x2),1,2
  *

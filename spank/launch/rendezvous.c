@@ -414,8 +414,7 @@ static bool read_port(const char **at, uint16_t *port)
 	return true;
 }
 
-/* Python's int(), which all readers of MASTER_PORT use, takes blanks around the number.
- */
+/* Python's int(), which all who read MASTER_PORT use, takes blanks around a number. */
 static bool is_user_port(const char *text, uint16_t *port)
 {
 	while (isspace((unsigned char)*text))

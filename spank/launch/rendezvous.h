@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the ranks of a step meet: the address of rank 0's node and one port. Pure functions
- * of the facts, so that every task computes the same without a message.
+ * Where the ranks of a step meet: the address of rank 0's node and one port. Pure
+ * functions of the facts, so that every task computes the same without a message.
  */
 #pragma once
 
@@ -33,13 +33,14 @@ const char *launch_port_source_name(enum launch_port_source source);
  * known or named, its address was not found out, or the step has several nodes and the
  * address is one by which a machine means itself.
  */
-int launch_address(const struct launch_facts *facts, const struct launch_settings *settings,
-		   char *addr, size_t size, struct launch_error *err);
+int launch_address(const struct launch_facts *facts,
+		   const struct launch_settings *settings, char *addr, size_t size,
+		   struct launch_error *err);
 
 /*
- * The address of a node as other nodes reach it: its name with suffix= and domain= as above
- * (not where the name is an IPv4 address or has the domain already). -EINVAL with ERR when
- * the name has a character that host names do not have, or gets too long.
+ * The address of a node as other nodes reach it: its name with suffix= and domain= as
+ * above (not where the name is an IPv4 address or has the domain already). -EINVAL with
+ * ERR when the name has a character that host names do not have, or gets too long.
  */
 int launch_node_address(const char *node, const struct launch_settings *settings,
 			char *addr, size_t size, struct launch_error *err);
@@ -60,15 +61,15 @@ int launch_node_query(const struct launch_facts *facts,
 		      struct launch_error *err);
 
 /*
- * The first of COUNT addresses, as numbers in a resolver's order, at which the other nodes
- * of a step of NNODES nodes can reach the node NAME: not loopback, unless there are no
- * others, and never unspecified, link-local (RFC 3927, RFC 4291) or multicast. An IPv4
+ * The first of COUNT addresses, as numbers in a resolver's order, at which the other
+ * nodes of a step of NNODES nodes can reach the node NAME: not loopback, unless there are
+ * no others, and never unspecified, link-local (RFC 3927, RFC 4291) or multicast. An IPv4
  * address in an IPv6 one (::ffff:10.0.0.1) is written as IPv4. -EINVAL with ERR, which
  * names what there was and the cure, when none will do.
  */
-int launch_address_choose(const char *name, uint32_t nnodes,
-			  const char *const *addresses, size_t count, char *addr,
-			  size_t size, struct launch_error *err);
+int launch_address_choose(const char *name, uint32_t nnodes, const char *const *addresses,
+			  size_t count, char *addr, size_t size,
+			  struct launch_error *err);
 
 /*
  * True for an address or name by which a machine means itself: 127.0.0.1 in any of its
@@ -77,11 +78,12 @@ int launch_address_choose(const char *name, uint32_t nnodes,
 bool launch_address_is_loopback(const char *addr);
 
 /*
- * NODE_RANK of the task in a step of SHAPE: 0 on the node of rank 0, and no number missing.
- * That is Slurm's node id, except under an arbitrary distribution, where rank 0 may be on
- * any node: with one task a node it is then the task's rank, else the place of its node by
- * lowest rank, where that is known, else the nodes before rank 0's move up by one. In a
- * heterogeneous step each component counts its own nodes, also one that it shares.
+ * NODE_RANK of the task in a step of SHAPE: 0 on the node of rank 0, and no number
+ * missing. That is Slurm's node id, except under an arbitrary distribution, where rank 0
+ * may be on any node: with one task a node it is then the task's rank, else the place of
+ * its node by lowest rank, where that is known, else the nodes before rank 0's move up by
+ * one. In a heterogeneous step each component counts its own nodes, also one that it
+ * shares.
  */
 uint32_t launch_node_rank(const struct launch_facts *facts, enum launch_shape shape);
 
@@ -89,14 +91,16 @@ uint32_t launch_node_rank(const struct launch_facts *facts, enum launch_shape sh
 bool launch_endpoint(const char *addr, uint16_t port, char *endpoint, size_t size);
 
 /*
- * MASTER_PORT: the user's value, else port=, else the first reserved port, else one out of
- * ports=, evenly spread. There, the steps of a job (the batch step is one) have different
- * ports until all of them, or all but 7, are used up. With 64 ports or more, the first
- * eighth as many steps of a job also share none with those of the 7 jobs before and after
- * it, nor with its own next 7 runs. -EINVAL with ERR when the user's value is no port.
+ * MASTER_PORT: the user's value, else port=, else the first reserved port, else one out
+ * of ports=, evenly spread. There, the steps of a job (the batch step is one) have
+ * different ports until all of them, or all but 7, are used up. With 64 ports or more,
+ * the first eighth as many steps of a job also share none with those of the 7 jobs before
+ * and after it, nor with its own next 7 runs. -EINVAL with ERR when the user's value is
+ * no port.
  */
 int launch_port(const struct launch_facts *facts, const struct launch_settings *settings,
-		uint16_t *port, enum launch_port_source *source, struct launch_error *err);
+		uint16_t *port, enum launch_port_source *source,
+		struct launch_error *err);
 
-/* Port NTH (from 0) of a SLURM_STEP_RESV_PORTS text. -EINVAL: no port list; -ERANGE: past it. */
+/* Port NTH (from 0) of SLURM_STEP_RESV_PORTS. -EINVAL: no port list; -ERANGE: past it. */
 int launch_port_reserved(const char *text, uint32_t nth, uint16_t *port);

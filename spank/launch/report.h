@@ -22,14 +22,14 @@ struct launch_report_node {
 /*
  * Prints launcher, shape, address, port and where the port came from, and how GPUs are
  * bound, then one row per node (node rank, node, tasks, ranks, CPUs, GPUs). CPUs, GPUs
- * and binding only with HERE (NULL: nothing is known of any node), and of other nodes they
- * are not known. From 17 nodes on, neighbours with equally many tasks share a row, and
- * after 64 rows the rest is only counted. Needs the facts of any task, of rank 0's with
- * HERE; the ranks are left out unless tasks are numbered node by node. In a heterogeneous
- * step and under an arbitrary distribution the names have no place beside the node ranks:
- * a few lines then stand for the table. Only printable characters and line feeds come
- * out. -EINVAL with ERR, and nothing printed, as from launch_address() and launch_port(),
- * and when node list and task counts do not fit.
+ * and binding only with HERE (NULL: nothing is known of any node), and of other nodes
+ * they are not known. From 17 nodes on, neighbours with equally many tasks share a row,
+ * and after 64 rows the rest is only counted. Needs the facts of any task, of rank 0's
+ * with HERE; the ranks are left out unless tasks are numbered node by node. In a
+ * heterogeneous step and under an arbitrary distribution the names have no place beside
+ * the node ranks: a few lines then stand for the table. Only printable characters and
+ * line feeds come out. -EINVAL with ERR, and nothing printed, as from launch_address()
+ * and launch_port(), and when node list and task counts do not fit.
  */
 int launch_report(FILE *out, const struct launch_facts *facts,
 		  const struct launch_settings *settings,

@@ -47,8 +47,7 @@ static int choose(const struct launch_key *key, const char *value,
 				key->name, value, key->name, near, key->values);
 }
 
-/* A number of decimal digits in [LOW, HIGH] that ends at END ('\0' for the text's end).
- */
+/* A decimal number in [LOW, HIGH] that ends at END ('\0' for the text's end). */
 static bool read_number(const char **at, char end, uint32_t low, uint32_t high,
 			uint32_t *number)
 {
@@ -727,8 +726,7 @@ static int apply(struct launch_settings *settings, char *text, bool site,
 	return check_locks(&before, settings, &entry, err);
 }
 
-/* Goes on with the devices of gpus=map: an index or a range, or a name that NVIDIA gives.
- */
+/* A device of gpus=map: an index, a range, or a name that NVIDIA gives. */
 static bool is_device(const char *entry)
 {
 	return isdigit((unsigned char)entry[0]) || strncmp(entry, "GPU-", 4) == 0 ||
@@ -787,8 +785,7 @@ static int parse(struct launch_settings *settings, const char *list, bool site,
 	char entry[ENTRY_MAX];
 	int r;
 
-	/* Slurm hands on an option without argument as "(null)" in an srun inside sbatch.
-	 */
+	/* Slurm hands on an option without argument as "(null)" to an srun in sbatch. */
 	if (!list || strcmp(list, "(null)") == 0)
 		list = "";
 	if (!site)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Recorded machines for the tests: a text file each in machines/, and from it a tree of the
- * files that Linux and NVIDIA's driver would show there.
+ * Recorded machines for the tests: a text file each in machines/, and from it a tree of
+ * the files that Linux and NVIDIA's driver would show there.
  *
  *  vendor nvidia|amd|intel
  *  package CPUS			one a socket

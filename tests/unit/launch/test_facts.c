@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The facts of a task and of the batch step, read from environments as Slurm sets them.
+/*
+ * The facts of a task and of the batch step, read from environments as Slurm sets them.
  */
 #include "spank/launch/facts.h"
 #include "spank/launch/rendezvous.h"
@@ -556,7 +557,36 @@ static void test_setters(void **state)
 	}
 }
 
-/* Without any of its variables in turn: an error that names it, or all is well without.
+/* Whatever a source has filled in is freed: AddressSanitizer and valgrind look. */
+static void test_clear(void **state)
+{
+	struct launch_facts facts = {0};
+	char **const texts[] = {
+		&facts.nodelist,   &facts.tasks_per_node, &facts.resv_ports,
+		&facts.head,       &facts.head_addr,      &facts.node_addr,
+		&facts.order,      &facts.placement,      &facts.node,
+		&facts.gpus,       &facts.user_addr,      &facts.user_port,
+		&facts.user_nproc, &facts.user_restarts,  &facts.user_rdzv_conf,
+		&facts.outer,
+	};
+
+	facts.rank = facts.ntasks = 7;
+	facts.het = facts.pty = facts.submitit = true;
+	for (size_t i = 0; i < COUNT(texts); i++) {
+		*texts[i] = strdup("text");
+		assert_non_null(*texts[i]);
+	}
+	launch_facts_clear(&facts);
+	for (size_t i = 0; i < COUNT(texts); i++)
+		assert_null(*texts[i]);
+	assert_int_equal(facts.rank + facts.ntasks, 0);
+	assert_false(facts.het || facts.pty || facts.submitit);
+	/* Once more is no fault. */
+	launch_facts_clear(&facts);
+}
+
+/*
+ * Without any of its variables in turn: an error that names it, or all is well without.
  */
 static void test_missing(void **state)
 {
@@ -798,7 +828,7 @@ int main(void)
 		cmocka_unit_test(test_shared_node),    cmocka_unit_test(test_order),
 		cmocka_unit_test(test_order_faults),   cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_setters),        cmocka_unit_test(test_missing),
-		cmocka_unit_test(test_users_torchrun),
+		cmocka_unit_test(test_users_torchrun), cmocka_unit_test(test_clear),
 	};
 
 	return cmocka_run_group_tests_name("facts", tests, NULL, NULL);

@@ -107,7 +107,8 @@ static void put(struct launch_gpu *gpu, const char *name, struct place place)
 	read_cpus(&gpu->socket, place.socket);
 }
 
-/* One task, two GPUs: GPU 1 must be nearer, since GPU 0 is taken where both are as near.
+/*
+ * One task, two GPUs: GPU 1 must be nearer, since GPU 0 is taken where both are as near.
  */
 static void measures_distance(void **state)
 {

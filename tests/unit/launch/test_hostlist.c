@@ -276,7 +276,8 @@ static void test_counts(void **state)
 	assert_int_equal(launch_counts_read("4096(x100000)", &counts), 0);
 	assert_int_equal(counts.tasks, 409600000);
 
-	/* Nodes with a task of local rank 2: both of 3, the one of 5, not the one of 2.
+	/*
+	 * Nodes with a task of local rank 2: both of 3, the one of 5, not the one of 2.
 	 */
 	assert_int_equal(launch_counts_above("3(x2),2,5", 2, 4, &n), 0);
 	assert_int_equal(n, 3);

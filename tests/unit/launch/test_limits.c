@@ -326,7 +326,8 @@ static void test_long_texts(void **state)
 		size_t length;
 		bool fits;
 	} rows[] = {
-		/* PET_RDZV_CONF=<text>,is_host=1 and the final zero; then the marker's.
+		/*
+		 * PET_RDZV_CONF=<text>,is_host=1 and the final zero; then the marker's.
 		 */
 		{1000, true},
 		{VARIABLE_MAX - 1 - sizeof("SRANK_PET_RDZV_CONF=,is_host=1"), true},

@@ -218,7 +218,8 @@ static void does_without_missing_files(void **state)
 		read_ok("0", NULL);
 		expect_local(0, "0", length < 16384 ? "5" : ANY);
 	}
-	/* Without packages the socket is what is near; with the older name it is known.
+	/*
+	 * Without packages the socket is what is near; with the older name it is known.
 	 */
 	machine_file(root, "sys/devices/system/cpu/cpu32/topology/package_cpus_list",
 		     "x");

@@ -110,7 +110,8 @@ static void test_address(void **state)
 		 "addr=nodeaddr",
 		 "node name a b is no host name",
 		 -EINVAL},
-		/* A machine's name for itself, in a step with others and in one without.
+		/*
+		 * A machine's name for itself, in a step with others and in one without.
 		 */
 		{{.nnodes = 2, .nodelist = "localhost,n4"},
 		 "",
@@ -218,7 +219,8 @@ static void test_address_length(void **state)
 
 static void test_node_rank(void **state)
 {
-	/* -m arbitrary with rank 0 on n3: 0 there, and the two nodes before it move up.
+	/*
+	 * -m arbitrary with rank 0 on n3: 0 there, and the two nodes before it move up.
 	 */
 	static const uint32_t moved[] = {1, 2, 0, 3};
 	struct launch_facts facts = {.nnodes = 4,
