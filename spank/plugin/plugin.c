@@ -30,6 +30,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #pragma GCC visibility push(default)
@@ -313,6 +314,19 @@ int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 }
 
 /*
+ * When slurmctld tells srun that a step ends, srun drops what it has not read from its
+ * tasks (client_io_handler_abort(), called in Slurm's src/api/step_launch.c). The error that
+ * the failed task has just printed gets this lead; slurmstepd hands it on in a thread
+ * of its own meanwhile.
+ */
+static void let_message_through(void)
+{
+	const struct timespec lead = {.tv_nsec = 300 * 1000 * 1000};
+
+	nanosleep(&lead, NULL);
+}
+
+/*
  * srun lets the other tasks of a step go on when one has failed (--kill-on-bad-exit is
  * off by default), and they would wait for it until they time out. So one node sends one
  * message to slurmctld, and only after a failure that the other nodes do not have, too.
@@ -325,6 +339,7 @@ int slurm_spank_task_exit(spank_t spank, int argc, char **argv)
 	    !(step.abandon || (step.shared && step.shared->abandon)))
 		return 0;
 	step.abandoned = true;
+	let_message_through();
 	if (spank_get_item(spank, S_JOB_ID, &job_id) == ESPANK_SUCCESS &&
 	    spank_get_item(spank, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS)
 		srank_kill_step(job_id, step_id);
