@@ -81,6 +81,9 @@ void cli_help(FILE *out, const struct cli_command *command)
 
 /* One line, for file names and words of the command line may hold anything. */
 static void say(const struct cli_command *command, const char *format, va_list list)
+	__attribute__((format(printf, 2, 0)));
+
+static void say(const struct cli_command *command, const char *format, va_list list)
 {
 	char *text;
 

@@ -102,7 +102,8 @@ static int take_command(struct plan_work *work)
 static int refuse_nested(struct plan_work *work, const struct diag_place *place)
 {
 	static const struct {
-		const char *program; /* first word of a command, or a module of Python's */
+		const char
+			*program; /* first word of a command, or a module of Python's */
 		const char *launcher;
 	} starters[] = {
 		{"torchrun", "torchrun"},
@@ -136,8 +137,9 @@ static int refuse_nested(struct plan_work *work, const struct diag_place *place)
 				 "launcher: %s, and the program behind %s alone in run",
 				 starters[i].launcher, program);
 		else
-			diag_fix(work->diag, "the program behind %s alone in run, "
-					     "its options in srun.args",
+			diag_fix(work->diag,
+				 "the program behind %s alone in run, "
+				 "its options in srun.args",
 				 program);
 		return -EINVAL;
 	}

@@ -176,28 +176,33 @@ static void faults(void **state)
 		 "  fix: launcher: torchrun, and the program behind torchrun alone "
 		 "in run\n"},
 		{"run: {command: [/opt/bin/accelerate, launch, train.py]}\n",
-		 "job.yaml:1:16: error: accelerate starts ranks itself, and would do so in "
+		 "job.yaml:1:16: error: accelerate starts ranks itself, and would do so "
+		 "in "
 		 "every task; run is what one rank runs [plan-nested]\n"
 		 "  fix: launcher: accelerate, and the program behind accelerate alone "
 		 "in run\n"},
 		{"run: {command: python3 -m torch.distributed.launch train.py}\n",
-		 "job.yaml:1:16: error: torch.distributed.launch starts ranks itself, and "
+		 "job.yaml:1:16: error: torch.distributed.launch starts ranks itself, "
+		 "and "
 		 "would do so in every task; run is what one rank runs [plan-nested]\n"
 		 "  fix: launcher: torchrun, and the program behind "
 		 "torch.distributed.launch alone in run\n"},
 		{"run: {module: torch.distributed.run}\n",
 		 "job.yaml:1:15: error: torch.distributed.run starts ranks itself, and "
 		 "would do so in every task; run is what one rank runs [plan-nested]\n"
-		 "  fix: launcher: torchrun, and the program behind torch.distributed.run "
+		 "  fix: launcher: torchrun, and the program behind "
+		 "torch.distributed.run "
 		 "alone in run\n"},
 		{"run: {command: [mpirun, -np, '4', ./a.out]}\n",
 		 "job.yaml:1:16: error: mpirun starts ranks itself, and would do so in "
 		 "every task; run is what one rank runs [plan-nested]\n"
 		 "  fix: launcher: mpi, and the program behind mpirun alone in run\n"},
 		{"run: {command: srun ./a.out}\n",
-		 "job.yaml:1:16: error: srun starts ranks itself, and would do so in every "
+		 "job.yaml:1:16: error: srun starts ranks itself, and would do so in "
+		 "every "
 		 "task; run is what one rank runs [plan-nested]\n"
-		 "  fix: the program behind srun alone in run, its options in srun.args\n"},
+		 "  fix: the program behind srun alone in run, its options in "
+		 "srun.args\n"},
 		/* Numbers and program are wrong each on its own: both are said. */
 		{"resources: {gpus: 3, gpus_per_node: 2}\n",
 		 "job.yaml: error: the spec names no program to run [plan-run]\n"
