@@ -115,6 +115,22 @@ static bool is_batch_step(spank_t spank)
 	       step_id == SLURM_BATCH_SCRIPT;
 }
 
+/*
+ * Where rank 0 is and by what address, as far as that is to be asked for. Not later than
+ * in init_post_opt: while user_init runs, slurmstepd holds the lock of its credentials
+ * (auth_setuid_lock() in src/slurmd/slurmstepd/mgr.c since 23.11), and a message to slurmctld
+ * would be its end.
+ */
+static void find_meeting(spank_t spank)
+{
+	int r = srank_source_find(spank, role == ROLE_BATCH, &step.settings, &step.found,
+				  &step.error);
+
+	if (r)
+		keep_error("address of rank 0", r);
+	step.abandon |= r == -ENOMEM;
+}
+
 int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 {
 	struct srank_environment environment = {.spank = spank};
@@ -145,6 +161,8 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 	/* srun does not hear of this, as it should be: it is not the user's. */
 	else if (launch_error_is_set(&step.error))
 		slurm_error("srank: %s; default=on is without effect", step.error.text);
+	if (role != ROLE_IDLE && !launch_error_is_set(&step.error))
+		find_meeting(spank);
 	return 0;
 }
 
@@ -201,17 +219,6 @@ static void find_gpus(spank_t spank)
 	free(step_gpus);
 }
 
-/* Where rank 0 is and by what address, as far as that is to be asked for. */
-static void find_meeting(spank_t spank)
-{
-	int r = srank_source_find(spank, role == ROLE_BATCH, &step.settings, &step.found,
-				  &step.error);
-
-	if (r)
-		keep_error("address of rank 0", r);
-	step.abandon |= r == -ENOMEM;
-}
-
 static void share(spank_t spank)
 {
 	uint32_t ntasks;
@@ -225,19 +232,17 @@ static void share(spank_t spank)
 		launch_error_set(&step.error, -EIO, "number of tasks on this node: %s",
 				 spank_strerror(r));
 	}
-	step.abandon = !step.shared;
+	step.abandon |= !step.shared;
 }
 
 int slurm_spank_user_init(spank_t spank, int argc, char **argv)
 {
 	bool failed = launch_error_is_set(&step.error);
 
-	if (role == ROLE_TASKS)
-		share(spank);
-	if (role == ROLE_IDLE || failed || step.abandon)
+	if (role != ROLE_TASKS)
 		return 0;
-	find_meeting(spank);
-	if (role == ROLE_TASKS && !launch_error_is_set(&step.error))
+	share(spank);
+	if (!failed && step.shared)
 		find_gpus(spank);
 	return 0;
 }

@@ -625,13 +625,14 @@ static void test_node_fails(void **state)
 	 */
 	static const struct {
 		const char *option;
-		int fail; /* call in user_init */
+		int early; /* call that fails in init_post_opt, */
+		int late;  /* or in user_init */
 		const char *log;
 		int killed;
 	} rows[] = {
-		{"torch", 1, "error: srank: number of tasks on this node: ", 1},
-		{"torch,addr=ip", 2, "cannot read the task's environment", 0},
-		{"torch,addr=ip", 0, "error: srank: addr=ip: n1: Temporary failure", 0},
+		{"torch", 0, 1, "error: srank: number of tasks on this node: ", 1},
+		{"torch,addr=ip", 5, 0, "cannot read the task's environment", 0},
+		{"torch,addr=ip", 0, 0, "error: srank: addr=ip: n1: Temporary failure", 0},
 	};
 	static const struct mock_address none[] = {{"n1", NULL, EAI_AGAIN}, {NULL}};
 
@@ -640,9 +641,11 @@ static void test_node_fails(void **state)
 		mock->addresses = none;
 		step_init(NULL);
 		mock->option.cb(0, rows[i].option, 1);
+		mock->calls = 0;
+		mock->fail = rows[i].early;
 		assert_int_equal(slurm_spank_init_post_opt(NULL, 0, NULL), 0);
 		mock->calls = 0;
-		mock->fail = rows[i].fail;
+		mock->fail = rows[i].late;
 		assert_int_equal(slurm_spank_user_init(NULL, 0, NULL), 0);
 		mock->fail = 0;
 		for (int task = 0; task < 2; task++) {
