@@ -484,8 +484,8 @@ static void every_launcher(void **state)
 		"run: {script: a.py}\n",
 		"run: {module: a}\n",
 		"run: {command: ./a}\n",
-		"run: {script: a.py, python: ./p, workdir: w}\nenv: {A: 1}\nsetup: a\n"
-		"teardown: b\nsrun: {args: -l}\n",
+		("run: {script: a.py, python: ./p, workdir: w}\nenv: {A: 1}\nsetup: a\n"
+		 "teardown: b\nsrun: {args: -l}\n"),
 	};
 
 	for (size_t i = 0; i < launch_launchers_count; i++) {
