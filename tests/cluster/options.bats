@@ -332,34 +332,44 @@ verbose()
 	[[ $output$'\n' != *' '$'\n'* ]]
 }
 
+# The table with single blanks and, for the CPUs that this machine has, CPUS.
+table()
+{
+	tr -s ' ' <<<"$output" |
+		sed -E 's/^(0 node.*) [0-9,-]+ ([^ ]+)$/\1 CPUS \2/; s/ CPUs [0-9,-]+,/ CPUs CPUS,/'
+}
+
 @test "verbose: a table of the nodes" {
 	local wrapper=()
 	verbose --srank=verbose,port=20921,torchrun -N2 -n2 --gres=gpu:2
-	diff - <(printf "%s\n" "$output") <<-'END'
-		launcher     torchrun (node shape)
-		MASTER_ADDR  node1
-		MASTER_PORT  20921 (port=)
-		NODE_RANK  NODE   TASKS  RANKS
-		0          node1  1      0
-		1          node2  1      1
+	diff - <(table) <<-'END'
+		launcher torchrun (node shape)
+		MASTER_ADDR node1
+		MASTER_PORT 20921 (port=)
+		GPUs order: all of the node's, as Slurm lists them
+		NODE_RANK NODE TASKS RANKS CPUS GPUS
+		0 node1 1 0 CPUS 0,1
+		1 node2 1 1 ? ?
 	END
 	# Ranks that are not side by side are not listed.
 	verbose --srank=verbose,port=20921 -N2 -n3 -m cyclic
-	diff - <(printf "%s\n" "$output") <<-'END'
-		launcher     auto (worker shape)
-		MASTER_ADDR  node1
-		MASTER_PORT  20921 (port=)
-		NODE_RANK  NODE   TASKS
-		0          node1  2
-		1          node2  1
+	diff - <(table) <<-'END'
+		launcher auto (worker shape)
+		MASTER_ADDR node1
+		MASTER_PORT 20921 (port=)
+		GPUs none in the step on this node
+		NODE_RANK NODE TASKS CPUS GPUS
+		0 node1 2 CPUS -
+		1 node2 1 ? ?
 	END
 	verbose --srank=mpi,verbose -N2 -n2
-	diff - <(printf "%s\n" "$output") <<-'END'
-		launcher     mpi (worker shape)
-		ranks        from PMIx
-		NODE_RANK  NODE   TASKS  RANKS
-		0          node1  1      0
-		1          node2  1      1
+	diff - <(table) <<-'END'
+		launcher mpi (worker shape)
+		ranks from PMIx
+		GPUs none in the step on this node
+		NODE_RANK NODE TASKS RANKS CPUS GPUS
+		0 node1 1 0 CPUS -
+		1 node2 1 1 ? ?
 	END
 }
 
@@ -384,13 +394,15 @@ verbose()
 	local wrapper=(env SLURM_HOSTFILE=hosts)
 	printf '%s\n' node2 node1 node2 | write hosts
 	verbose --srank=verbose,port=20924 -n3
-	diff - <(printf "%s\n" "$output") <<-'END'
-		launcher     auto (worker shape)
-		MASTER_ADDR  node2
-		MASTER_PORT  20924 (port=)
-		nodes        node[1-2] (by name)
-		tasks        1,2 (likewise)
-		node ranks   node[2,1]
+	diff - <(table) <<-'END'
+		launcher auto (worker shape)
+		MASTER_ADDR node2
+		MASTER_PORT 20924 (port=)
+		GPUs none in the step on this node
+		nodes node[1-2] (by name)
+		tasks 1,2 (likewise)
+		node ranks node[2,1]
+		rank 0 its node has CPUs CPUS, GPUs -
 	END
 }
 
