@@ -272,6 +272,19 @@ static void report(const struct launch_error *err, int r)
 	slurm_error("srank: %s", launch_error_is_set(err) ? err->text : strerror(-r));
 }
 
+/*
+ * When a step is ended (by this plugin, or by srun for --kill-on-bad-exit), srun drops what
+ * it has not read from its tasks: client_io_handler_abort(), called in Slurm's
+ * src/api/step_launch.c. The error that was just printed gets this lead; slurmstepd's own
+ * thread hands it on meanwhile.
+ */
+static void let_message_through(void)
+{
+	const struct timespec lead = {.tv_nsec = 300 * 1000 * 1000};
+
+	nanosleep(&lead, NULL);
+}
+
 /* In the process that is to become the task. */
 static int start_task(spank_t spank)
 {
@@ -284,6 +297,7 @@ static int start_task(spank_t spank)
 		r = srank_task(spank, &step, &err);
 	if (r) {
 		report(&err, r);
+		let_message_through();
 		/* As exec_task() in src/slurmd/slurmstepd/task.c would end it. */
 		_exit(EXIT_FAILURE);
 	}
@@ -319,19 +333,6 @@ int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 }
 
 /*
- * When slurmctld tells srun that a step ends, srun drops what it has not read from its
- * tasks (client_io_handler_abort(), called in Slurm's src/api/step_launch.c). The error that
- * the failed task has just printed gets this lead; slurmstepd hands it on in a thread
- * of its own meanwhile.
- */
-static void let_message_through(void)
-{
-	const struct timespec lead = {.tv_nsec = 300 * 1000 * 1000};
-
-	nanosleep(&lead, NULL);
-}
-
-/*
  * srun lets the other tasks of a step go on when one has failed (--kill-on-bad-exit is
  * off by default), and they would wait for it until they time out. So one node sends one
  * message to slurmctld, and only after a failure that the other nodes do not have, too.
@@ -344,7 +345,6 @@ int slurm_spank_task_exit(spank_t spank, int argc, char **argv)
 	    !(step.abandon || (step.shared && step.shared->abandon)))
 		return 0;
 	step.abandoned = true;
-	let_message_through();
 	if (spank_get_item(spank, S_JOB_ID, &job_id) == ESPANK_SUCCESS &&
 	    spank_get_item(spank, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS)
 		srank_kill_step(job_id, step_id);

@@ -47,7 +47,7 @@ struct srank_found {
 /*
  * Finds out what addr= asks for, and where rank 0 of a heterogeneous step is when the
  * environment does not tell; in the other steps, which are nearly all, that is nothing,
- * and no message is sent. Right between init_post_opt and task_init. A rank 0 that cannot
+ * and no message is sent. For init_post_opt, not for a task. A rank 0 that cannot
  * be found is no error here: launch_address() may do without. Errors as from
  * launch_facts_read_shared(), launch_facts_read_batch() and srank_resolve().
  */
