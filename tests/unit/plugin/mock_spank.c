@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 struct mock *mock;
@@ -377,4 +378,10 @@ void freeaddrinfo(struct addrinfo *info)
 		free(info);
 		info = next;
 	}
+}
+
+/* No srun waits for the messages of these tasks. */
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+	return 0;
 }
