@@ -17,9 +17,10 @@ conf_check()
 			die "$EXIT_USAGE" "--$key ${opt[$key]} is no number"
 	done
 	if [[ ${opt[mpi-ports]} ]]; then
-		[[ ${opt[mpi-ports]} =~ ^([1-9][0-9]{0,4})-([1-9][0-9]{0,4})$ ]] &&
-			((BASH_REMATCH[1] <= BASH_REMATCH[2] && BASH_REMATCH[2] <= 65535)) ||
+		if ! [[ ${opt[mpi-ports]} =~ ^([1-9][0-9]{0,4})-([1-9][0-9]{0,4})$ ]] ||
+			((BASH_REMATCH[1] > BASH_REMATCH[2] || BASH_REMATCH[2] > 65535)); then
 			die "$EXIT_USAGE" "--mpi-ports ${opt[mpi-ports]} is no range of ports: LO-HI"
+		fi
 	fi
 	((opt[nodes] >= 1 && opt[nodes] <= 250)) || die "$EXIT_USAGE" '--nodes must be 1 to 250'
 	((opt[gpus] <= 250)) || die "$EXIT_USAGE" '--gpus must be at most 250'
