@@ -118,8 +118,8 @@ static bool is_batch_step(spank_t spank)
 /*
  * Where rank 0 is and by what address, as far as that is to be asked for. Not later than
  * in init_post_opt: while user_init runs, slurmstepd holds the lock of its credentials
- * (auth_setuid_lock() in src/slurmd/slurmstepd/mgr.c since 23.11), and a message to slurmctld
- * would be its end.
+ * (auth_setuid_lock() in src/slurmd/slurmstepd/mgr.c since 23.11), and a message to
+ * slurmctld would be its end.
  */
 static void find_meeting(spank_t spank)
 {
@@ -273,8 +273,8 @@ static void report(const struct launch_error *err, int r)
 }
 
 /*
- * When a step is ended (by this plugin, or by srun for --kill-on-bad-exit), srun drops what
- * it has not read from its tasks: client_io_handler_abort(), called in Slurm's
+ * When a step is ended (by this plugin, or by srun for --kill-on-bad-exit), srun drops
+ * what it has not read from its tasks: client_io_handler_abort(), called in Slurm's
  * src/api/step_launch.c. The error that was just printed gets this lead; slurmstepd's own
  * thread hands it on meanwhile.
  */

@@ -632,7 +632,8 @@ static void test_node_fails(void **state)
 	} rows[] = {
 		{"torch", 0, 1, "error: srank: number of tasks on this node: ", 1},
 		{"torch,addr=ip", 5, 0, "cannot read the task's environment", 0},
-		{"torch,addr=ip", 0, 0, "error: srank: addr=ip: n1: Temporary failure", 0},
+		{"torch,addr=ip", 0, 0, "error: srank: addr=ip: n1: Temporary failure",
+		 0},
 	};
 	static const struct mock_address none[] = {{"n1", NULL, EAI_AGAIN}, {NULL}};
 
@@ -833,8 +834,9 @@ static void test_verbose(void **state)
 	step_begin(&(struct asked){.option = "torch,verbose"});
 	mock_setenv("CUDA_VISIBLE_DEVICES", "1");
 	step_task();
-	assert_logged("srank: GPUs         order stands aside: Slurm gave the task of rank 0 "
-		      "1 of 2\n");
+	assert_logged(
+		"srank: GPUs         order stands aside: Slurm gave the task of rank 0 "
+		"1 of 2\n");
 	step_end();
 
 	/* Not at the other ranks. */
