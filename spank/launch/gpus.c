@@ -12,14 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How far a task is from a GPU. */
-enum distance {
-	DISTANCE_LOCAL,  /* shares a CPU with the GPU's own CPU set */
-	DISTANCE_NODE,   /* same NUMA node */
-	DISTANCE_SOCKET, /* same socket */
-	DISTANCE_OTHER,
-};
-
 /*
  * One step of distance outweighs all CPUs that can lie off the mark in one node: up to
  * LAUNCH_CPUS_MAX tasks, each with as many CPUs off three sets.
@@ -27,7 +19,8 @@ enum distance {
 #define STEP (INT64_C(4) * LAUNCH_CPUS_MAX * LAUNCH_CPUS_MAX)
 
 _Static_assert(LAUNCH_GPUS_MAX <= LAUNCH_ASSIGN_COLUMNS_MAX, "one column a GPU");
-_Static_assert((DISTANCE_OTHER + 1) * STEP * LAUNCH_CPUS_MAX <= LAUNCH_ASSIGN_TOTAL_MAX,
+_Static_assert((LAUNCH_DISTANCE_OTHER + 1) * STEP * LAUNCH_CPUS_MAX <=
+		       LAUNCH_ASSIGN_TOTAL_MAX,
 	       "a task on each CPU");
 
 /* Room for LAUNCH_GPUS_MAX names and their commas. */
@@ -57,13 +50,6 @@ static const struct {
 	[LAUNCH_VENDOR_INTEL] = {LAUNCH_GPU_ZE, {0}},
 };
 
-/* Some of a step's GPUs, as indices, in the order in which a task is to see them. */
-struct choice {
-	uint32_t count;
-	uint32_t own; /* as many from the first on are the task's; 0: LOCAL_RANK tells */
-	uint32_t gpu[LAUNCH_GPUS_MAX];
-};
-
 static void free_costs(int64_t **costs)
 {
 	free(*costs);
@@ -79,14 +65,14 @@ static void free_indices(uint32_t **indices)
  * of the GPU's sets: a task whose mask straddles two NUMA nodes belongs to the one with
  * more of it. One pass over the words, of which a mask has few that are not zero.
  */
-static enum distance measure(const struct launch_gpu *gpu,
-			     const struct launch_cpuset *mask, uint32_t *off)
+static enum launch_distance measure(const struct launch_gpu *gpu,
+				    const struct launch_cpuset *mask, uint32_t *off)
 {
 	uint64_t any = 0, local = 0, node = 0, socket = 0;
 
 	*off = 0;
 	if (!gpu->located)
-		return DISTANCE_LOCAL;
+		return LAUNCH_DISTANCE_UNKNOWN;
 	for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++) {
 		uint64_t cpus = mask->bits[word];
 
@@ -100,19 +86,43 @@ static enum distance measure(const struct launch_gpu *gpu,
 		*off += (uint32_t)__builtin_popcountll(cpus & ~gpu->node.bits[word]);
 		*off += (uint32_t)__builtin_popcountll(cpus & ~gpu->socket.bits[word]);
 	}
-	if (local || !any)
-		return DISTANCE_LOCAL;
+	if (!any)
+		return LAUNCH_DISTANCE_UNKNOWN;
+	if (local)
+		return LAUNCH_DISTANCE_LOCAL;
 	if (node)
-		return DISTANCE_NODE;
-	return socket ? DISTANCE_SOCKET : DISTANCE_OTHER;
+		return LAUNCH_DISTANCE_NODE;
+	return socket ? LAUNCH_DISTANCE_SOCKET : LAUNCH_DISTANCE_OTHER;
 }
 
+enum launch_distance launch_gpu_distance(const struct launch_gpu *gpu,
+					 const struct launch_cpuset *mask)
+{
+	uint32_t off;
+
+	return measure(gpu, mask, &off);
+}
+
+const char *launch_distance_name(enum launch_distance distance)
+{
+	static const char *const names[] = {
+		[LAUNCH_DISTANCE_LOCAL] = "local",
+		[LAUNCH_DISTANCE_NODE] = "NUMA node",
+		[LAUNCH_DISTANCE_SOCKET] = "same socket",
+		[LAUNCH_DISTANCE_OTHER] = "other socket",
+		[LAUNCH_DISTANCE_UNKNOWN] = "?",
+	};
+
+	return names[distance];
+}
+
+/* What is not known is as near as can be. */
 static int64_t cost(const struct launch_gpu *gpu, const struct launch_cpuset *mask)
 {
 	uint32_t off;
 	int64_t distance = measure(gpu, mask, &off);
 
-	return distance * STEP + off;
+	return distance == LAUNCH_DISTANCE_UNKNOWN ? 0 : distance * STEP + off;
 }
 
 /* The costs of NTASKS tasks, a row of gpus->count each. NULL without memory. */
@@ -131,7 +141,7 @@ static int64_t *count_costs(const struct launch_gpus *gpus,
 }
 
 /* Adds the GPUs that are not in CHOICE yet behind those that are, in Slurm's order. */
-static void append_others(const struct launch_gpus *gpus, struct choice *choice)
+static void append_others(const struct launch_gpus *gpus, struct launch_binding *choice)
 {
 	uint64_t chosen = 0;
 
@@ -142,68 +152,86 @@ static void append_others(const struct launch_gpus *gpus, struct choice *choice)
 			choice->gpu[choice->count++] = gpu;
 }
 
+static uint32_t smaller(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
 /*
  * order: positions take GPUs as tasks would, the position's cost being that of all the
- * tasks whose local rank modulo the number of GPUs it is.
+ * tasks whose local rank modulo the number of GPUs it is. *GPU_OF has one of each.
  */
-static int choose_order(const struct launch_gpus *gpus, const struct launch_cpuset *masks,
-			uint32_t ntasks, struct choice *choice)
+static int assign_positions(const struct launch_gpus *gpus,
+			    const struct launch_cpuset *masks, uint32_t ntasks,
+			    uint32_t **gpu_of)
 {
 	__attribute__((cleanup(free_costs))) int64_t *costs = NULL;
-	uint32_t positions = ntasks < gpus->count ? ntasks : gpus->count;
-	int error;
+	uint32_t positions = smaller(ntasks, gpus->count);
 
 	costs = count_costs(gpus, masks, ntasks);
-	if (!costs)
+	*gpu_of = malloc(positions * sizeof(**gpu_of));
+	if (!costs || !*gpu_of)
 		return -ENOMEM;
 	for (size_t i = (size_t)positions * gpus->count; i < (size_t)ntasks * gpus->count;
 	     i++)
 		costs[i % ((size_t)positions * gpus->count)] += costs[i];
-	error = launch_assign(costs, positions, gpus->count, choice->gpu);
-	if (error)
-		return error;
-	choice->count = positions;
-	append_others(gpus, choice);
-	return 0;
+	return launch_assign(costs, positions, gpus->count, *gpu_of);
+}
+
+/* How many GPUs of its own each task has in mask and first. */
+static uint32_t count_own(const struct launch_gpus *gpus, uint32_t ntasks)
+{
+	return ntasks < gpus->count ? gpus->count / ntasks : 1;
 }
 
 /*
- * mask: the task's own. With fewer tasks than GPUs each task takes as many rows as it
- * gets GPUs, so that the optimum is that of the whole node.
+ * mask: the tasks' own. With fewer tasks than GPUs each task takes as many rows as it
+ * gets GPUs, so that the optimum is that of the whole node; *GPU_OF has so many of each.
  */
-static int choose_own(const struct launch_gpus *gpus, const struct launch_cpuset *masks,
-		      uint32_t ntasks, uint32_t local_rank, struct choice *choice)
+static int assign_tasks(const struct launch_gpus *gpus, const struct launch_cpuset *masks,
+			uint32_t ntasks, uint32_t **gpu_of)
 {
 	__attribute__((cleanup(free_costs))) int64_t *costs = NULL;
 	__attribute__((cleanup(free_costs))) int64_t *rows = NULL;
-	__attribute__((cleanup(free_indices))) uint32_t *gpu_of = NULL;
-	uint32_t each = ntasks < gpus->count ? gpus->count / ntasks : 1;
+	uint32_t each = count_own(gpus, ntasks);
 	size_t length = gpus->count * sizeof(*costs);
-	uint64_t own = 0;
-	int error;
 
 	costs = count_costs(gpus, masks, ntasks);
 	rows = malloc((size_t)ntasks * each * length);
-	gpu_of = malloc((size_t)ntasks * each * sizeof(*gpu_of));
-	if (!costs || !rows || !gpu_of)
+	*gpu_of = malloc((size_t)ntasks * each * sizeof(**gpu_of));
+	if (!costs || !rows || !*gpu_of)
 		return -ENOMEM;
 	for (size_t row = 0; row < (size_t)ntasks * each; row++)
 		memcpy(rows + row * gpus->count, costs + row / each * gpus->count,
 		       length);
-	error = launch_assign(rows, ntasks * each, gpus->count, gpu_of);
-	if (error)
-		return error;
+	return launch_assign(rows, ntasks * each, gpus->count, *gpu_of);
+}
+
+static void choose_order(const struct launch_gpus *gpus, const uint32_t *gpu_of,
+			 uint32_t ntasks, struct launch_binding *choice)
+{
+	choice->count = smaller(ntasks, gpus->count);
+	memcpy(choice->gpu, gpu_of, choice->count * sizeof(*gpu_of));
+	append_others(gpus, choice);
+}
+
+static void choose_own(const struct launch_gpus *gpus, const uint32_t *gpu_of,
+		       uint32_t ntasks, uint32_t local_rank,
+		       struct launch_binding *choice)
+{
+	uint32_t each = count_own(gpus, ntasks);
+	uint64_t own = 0;
+
 	for (uint32_t i = 0; i < each; i++)
 		own |= UINT64_C(1) << gpu_of[(size_t)local_rank * each + i];
 	for (; own; own &= own - 1)
 		choice->gpu[choice->count++] = (uint32_t)__builtin_ctzll(own);
-	choice->own = choice->count;
-	return 0;
+	choice->owned = choice->count;
 }
 
 /* The names of CHOICE, separated by commas. */
-static void print_names(const struct launch_gpus *gpus, const struct choice *choice,
-			char *list)
+static void print_names(const struct launch_gpus *gpus,
+			const struct launch_binding *choice, char *list)
 {
 	char *end = list;
 
@@ -249,7 +277,7 @@ static int refuse_gpu(const struct launch_gpus *gpus,
 		      const struct launch_settings *settings, struct span id,
 		      struct launch_error *err)
 {
-	struct choice all = {0};
+	struct launch_binding all = {0};
 	char valid[LIST_MAX];
 
 	append_others(gpus, &all);
@@ -275,7 +303,7 @@ static int refuse_entry(const struct launch_settings *settings, struct span entr
 /* The GPUs of one task, "0" or "0+1". */
 static int read_group(const struct launch_gpus *gpus,
 		      const struct launch_settings *settings, struct span entry,
-		      struct choice *choice, struct launch_error *err)
+		      struct launch_binding *choice, struct launch_error *err)
 {
 	const char *end = entry.text + entry.length;
 	const char *at = entry.text;
@@ -309,7 +337,7 @@ static int read_group(const struct launch_gpus *gpus,
  */
 static int read_entry(const struct launch_gpus *gpus,
 		      const struct launch_settings *settings, struct span entry,
-		      uint64_t at, uint64_t *size, struct choice *choice,
+		      uint64_t at, uint64_t *size, struct launch_binding *choice,
 		      struct launch_error *err)
 {
 	size_t before = strcspn(entry.text, "-+*,");
@@ -351,7 +379,8 @@ static int read_entry(const struct launch_gpus *gpus,
  */
 static int read_map(const struct launch_gpus *gpus,
 		    const struct launch_settings *settings, uint64_t wanted,
-		    uint64_t *total, struct choice *choice, struct launch_error *err)
+		    uint64_t *total, struct launch_binding *choice,
+		    struct launch_error *err)
 {
 	const char *at = settings->gpus_map;
 
@@ -359,7 +388,7 @@ static int read_map(const struct launch_gpus *gpus,
 		struct span whole = {at, strcspn(at, ",")};
 		struct span entry = {at, strcspn(at, "*,")};
 		uint64_t times = 1, size;
-		struct choice chosen = {0};
+		struct launch_binding chosen = {0};
 		int error;
 
 		if (entry.length < whole.length) {
@@ -389,7 +418,7 @@ static int read_map(const struct launch_gpus *gpus,
 
 static int choose_map(const struct launch_gpus *gpus,
 		      const struct launch_settings *settings, uint32_t local_rank,
-		      struct choice *choice, struct launch_error *err)
+		      struct launch_binding *choice, struct launch_error *err)
 {
 	uint64_t total;
 	int error = read_map(gpus, settings, UINT64_MAX, &total, choice, err);
@@ -397,7 +426,85 @@ static int choose_map(const struct launch_gpus *gpus,
 	if (error)
 		return error;
 	error = read_map(gpus, settings, local_rank % total, &total, choice, err);
-	choice->own = choice->count;
+	choice->owned = choice->count;
+	return error;
+}
+
+/*
+ * What is the same for all tasks of a node, computed once: see assign_positions() and
+ * assign_tasks(). *GPU_OF is NULL in the modes that assign nothing.
+ */
+static int assign(const struct launch_gpus *gpus, const struct launch_cpuset *masks,
+		  uint32_t ntasks, enum launch_gpus_mode mode, bool worker,
+		  uint32_t **gpu_of)
+{
+	switch (mode) {
+	case LAUNCH_GPUS_ORDER:
+		return worker ? assign_positions(gpus, masks, ntasks, gpu_of) : 0;
+	case LAUNCH_GPUS_MASK:
+	case LAUNCH_GPUS_FIRST:
+		return assign_tasks(gpus, masks, ntasks, gpu_of);
+	case LAUNCH_GPUS_MAP:
+	case LAUNCH_GPUS_NONE:
+		break;
+	}
+	return 0;
+}
+
+/* The GPUs of one task into CHOICE, which is zeroed. */
+static int choose(const struct launch_gpus *gpus, const uint32_t *gpu_of, uint32_t ntasks,
+		  uint32_t local_rank, const struct launch_settings *settings,
+		  bool worker, struct launch_binding *choice, struct launch_error *err)
+{
+	switch (settings->gpus) {
+	case LAUNCH_GPUS_ORDER:
+		if (worker)
+			choose_order(gpus, gpu_of, ntasks, choice);
+		else
+			append_others(gpus, choice);
+		break;
+	case LAUNCH_GPUS_MASK:
+		choose_own(gpus, gpu_of, ntasks, local_rank, choice);
+		break;
+	case LAUNCH_GPUS_FIRST:
+		choose_own(gpus, gpu_of, ntasks, local_rank, choice);
+		append_others(gpus, choice);
+		break;
+	case LAUNCH_GPUS_MAP:
+		return choose_map(gpus, settings, local_rank, choice, err);
+	case LAUNCH_GPUS_NONE:
+		append_others(gpus, choice);
+		break;
+	}
+	return 0;
+}
+
+int launch_gpus_share(const struct launch_gpus *gpus, const struct launch_cpuset *masks,
+		      uint32_t ntasks, const struct launch_facts *facts,
+		      const struct launch_settings *settings,
+		      struct launch_binding *bindings, struct launch_error *err)
+{
+	__attribute__((cleanup(free_indices))) uint32_t *gpu_of = NULL;
+	bool worker = launch_shape(facts, settings) == LAUNCH_WORKER;
+	struct launch_settings plain = *settings;
+	int error;
+
+	memset(bindings, 0, ntasks * sizeof(*bindings));
+	if (!gpus->count || launch_facts_visible(facts, gpus->count) < gpus->count)
+		return 0;
+	if (!launch_has_ranks(facts, settings))
+		plain.gpus = LAUNCH_GPUS_NONE;
+	error = assign(gpus, masks, ntasks, plain.gpus, worker, &gpu_of);
+	for (uint32_t task = 0; task < ntasks && !error; task++) {
+		struct launch_binding *binding = &bindings[task];
+
+		error = choose(gpus, gpu_of, ntasks, task, &plain, worker, binding, err);
+		if (binding->owned)
+			continue;
+		/* In the order that all tasks have, LOCAL_RANK tells the task's own. */
+		binding->own = worker ? task % gpus->count : 0;
+		binding->owned = worker ? 1 : gpus->count;
+	}
 	return error;
 }
 
@@ -414,8 +521,15 @@ static uint32_t find_variables(const struct launch_gpus *gpus,
 				    : UINT32_C(1) << LAUNCH_GPU_CUDA;
 }
 
-static int set_devices(const struct launch_gpus *gpus, const struct choice *choice,
-		       uint32_t variables, struct launch_environment *env)
+const char *launch_gpus_variable(const struct launch_gpus *gpus,
+				 const struct launch_facts *facts)
+{
+	return launch_gpu_variables[__builtin_ctz(find_variables(gpus, facts))];
+}
+
+static int set_devices(const struct launch_gpus *gpus,
+		       const struct launch_binding *choice, uint32_t variables,
+		       struct launch_environment *env)
 {
 	char list[LIST_MAX];
 	int error = 0;
@@ -494,10 +608,11 @@ int launch_gpus_bind(const struct launch_gpus *gpus, const struct launch_cpuset 
 		     const struct launch_settings *settings,
 		     struct launch_environment *env, struct launch_error *err)
 {
+	__attribute__((cleanup(free_indices))) uint32_t *gpu_of = NULL;
 	bool worker = launch_shape(facts, settings) == LAUNCH_WORKER;
 	uint32_t visible = launch_facts_visible(facts, gpus->count);
 	uint32_t variables = find_variables(gpus, facts);
-	struct choice choice = {0};
+	struct launch_binding choice = {0};
 	int error = 0;
 
 	if (settings->gpus == LAUNCH_GPUS_NONE || !gpus->count)
@@ -527,33 +642,17 @@ int launch_gpus_bind(const struct launch_gpus *gpus, const struct launch_cpuset 
 	if (error)
 		return error;
 
-	switch (settings->gpus) {
-	case LAUNCH_GPUS_ORDER:
-		if (worker)
-			error = choose_order(gpus, masks, ntasks, &choice);
-		else
-			append_others(gpus, &choice);
-		break;
-	case LAUNCH_GPUS_MASK:
-		error = choose_own(gpus, masks, ntasks, facts->local_rank, &choice);
-		break;
-	case LAUNCH_GPUS_FIRST:
-		error = choose_own(gpus, masks, ntasks, facts->local_rank, &choice);
-		append_others(gpus, &choice);
-		break;
-	case LAUNCH_GPUS_MAP:
-		error = choose_map(gpus, settings, facts->local_rank, &choice, err);
-		break;
-	case LAUNCH_GPUS_NONE:
-		break;
-	}
+	error = assign(gpus, masks, ntasks, settings->gpus, worker, &gpu_of);
+	if (!error)
+		error = choose(gpus, gpu_of, ntasks, facts->local_rank, settings, worker,
+			       &choice, err);
 	if (error)
 		return error;
 	error = set_devices(gpus, &choice, variables, env);
 	if (error || !worker)
 		return error;
-	if (choice.own)
-		return set_own(choice.own, settings, env);
+	if (choice.owned)
+		return set_own(choice.owned, settings, env);
 	/* order, with several tasks on a GPU: LOCAL_RANK is beyond the last index. */
 	if (ntasks > gpus->count)
 		return set_indices(facts->local_rank % gpus->count, 1, env);

@@ -69,6 +69,49 @@ struct launch_gpus {
 int launch_gpus_read(struct launch_gpus *gpus, const char *list, const char *step_gpus,
 		     const char *root, struct launch_error *err);
 
+/* How near the CPUs of a task are to a GPU, the nearest first. */
+enum launch_distance {
+	LAUNCH_DISTANCE_LOCAL,   /* one of them is in the GPU's own set */
+	LAUNCH_DISTANCE_NODE,    /* in its NUMA node */
+	LAUNCH_DISTANCE_SOCKET,  /* in its socket */
+	LAUNCH_DISTANCE_OTHER,   /* all in other sockets */
+	LAUNCH_DISTANCE_UNKNOWN, /* the GPU is not located, or MASK is empty */
+};
+
+enum launch_distance launch_gpu_distance(const struct launch_gpu *gpu,
+					 const struct launch_cpuset *mask);
+
+/* "local", "NUMA node", "same socket", "other socket", "?". */
+const char *launch_distance_name(enum launch_distance distance);
+
+/* What one task has of its node's GPUs; the numbers are indices into gpus->gpu. */
+struct launch_binding {
+	uint32_t count; /* it sees so many; 0: not known, Slurm has bound the tasks */
+	uint32_t own;   /* position, in gpu, of the first that is its own, */
+	uint32_t owned; /* and how many from there on are: its program uses these */
+	uint32_t gpu[LAUNCH_GPUS_MAX]; /* in the order in which it sees them */
+};
+
+/*
+ * Fills BINDINGS with what each of the NTASKS tasks of a node has, by local rank: the
+ * rule of launch_gpus_bind() for all of them. FACTS may be those of any task of the node.
+ * In the node shape all GPUs are the launcher's own. In mode none, and where a task is to
+ * have no rank, the task's own is the one that programs take by LOCAL_RANK from Slurm's
+ * order. Where Slurm has given the task of FACTS fewer GPUs than the step has, all counts
+ * are 0: what it gave to the others only they can see. Errors as launch_gpus_bind().
+ */
+int launch_gpus_share(const struct launch_gpus *gpus, const struct launch_cpuset *masks,
+		      uint32_t ntasks, const struct launch_facts *facts,
+		      const struct launch_settings *settings,
+		      struct launch_binding *bindings, struct launch_error *err);
+
+/*
+ * The variable of launch_gpu_variables that names the devices to the programs of the task
+ * FACTS; the first one where there are several.
+ */
+const char *launch_gpus_variable(const struct launch_gpus *gpus,
+				 const struct launch_facts *facts);
+
 /*
  * Adds the binding of the task FACTS (local_rank of NTASKS) to ENV by the mode in
  * SETTINGS: the vendor's device variable, CUDA_DEVICE_ORDER, LOCAL_RANK and

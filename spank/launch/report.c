@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The table of a launch: what was chosen, then the nodes. It is made for a terminal, so
- * it stays short: in a long step, nodes with equally many tasks share a row.
+ * The tables of a launch: what was chosen, then the nodes, then the tasks of one of them.
+ * They are made for a terminal, so they stay short: in a long step, nodes with equally
+ * many tasks share a row.
  */
 #include "spank/launch/report.h"
 
@@ -10,14 +11,18 @@
 #include "spank/launch/rendezvous.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Up to so many nodes each has a row of its own. */
 #define NODES_UNFOLDED 16
-/* Very uneven steps: no more rows than this. */
+/* Very uneven steps, and nodes of very many tasks: no more rows than this. */
 #define ROWS_MAX 64
 
 #define CELL_MAX (2 * LAUNCH_HOST_MAX + 8)
+
+/* Beyond that, nobody copies masks from a terminal. */
+#define MASKS_MAX 800
 
 enum column {
 	COLUMN_NODE_RANK,
@@ -98,15 +103,19 @@ static void print_span(char *cell, uint32_t first, uint32_t count)
 		snprintf(cell, CELL_MAX, "%u-%u", first, first + count - 1);
 }
 
+static void join(struct launch_cpuset *set, const struct launch_cpuset *other)
+{
+	for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
+		set->bits[word] |= other->bits[word];
+}
+
 /* CPUs of all tasks of the node, "?" when they are not known. */
 static void print_cpus(char *cell, const struct launch_report_node *here)
 {
 	struct launch_cpuset all = {0};
 
-	for (uint32_t i = 0; i < here->ntasks; i++) {
-		for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
-			all.bits[word] |= here->masks[i].bits[word];
-	}
+	for (uint32_t i = 0; i < here->ntasks; i++)
+		join(&all, &here->masks[i]);
 	snprintf(cell, CELL_MAX, "?");
 	if (launch_cpuset_count(&all))
 		launch_cpuset_text(&all, cell, CELL_MAX);
@@ -274,6 +283,267 @@ static void print_lists(FILE *out, const struct launch_facts *facts,
 	fputc('\n', out);
 }
 
+/* What a warning is about: some of a node's tasks. */
+struct some {
+	struct launch_cpuset ranks; /* their local ranks, a set of numbers as CPUs are */
+	uint32_t count;
+};
+
+static void add_rank(struct some *some, uint32_t local_rank)
+{
+	some->count++;
+	if (local_rank < LAUNCH_CPUS_MAX)
+		some->ranks.bits[local_rank / 64] |= UINT64_C(1) << (local_rank % 64);
+}
+
+/* "warning: local ranks 0-3 HAVE", with the verb in the number that they have. */
+static void print_some(FILE *out, const struct some *some)
+{
+	char ranks[CELL_MAX];
+
+	launch_cpuset_text(&some->ranks, ranks, sizeof(ranks));
+	fprintf(out, "warning: local rank%s %s %s ", some->count > 1 ? "s" : "", ranks,
+		some->count > 1 ? "have" : "has");
+}
+
+static struct launch_cpuset common(const struct launch_cpuset *a,
+				   const struct launch_cpuset *b)
+{
+	struct launch_cpuset set;
+
+	for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
+		set.bits[word] = a->bits[word] & b->bits[word];
+	return set;
+}
+
+static bool is_empty(const struct launch_cpuset *set)
+{
+	return launch_cpuset_first(set) == LAUNCH_CPUS_MAX;
+}
+
+/* A node's tasks, as bound. */
+struct tasks {
+	const struct launch_report_node *here;
+	const struct launch_binding *bindings; /* by local rank */
+	struct launch_cpuset cpus;             /* of all of them */
+	uint32_t share; /* of the job's CPUs, were they shared out; 0: not known */
+};
+
+static const struct launch_gpu *own_gpu(const struct tasks *tasks, uint32_t task,
+					uint32_t i)
+{
+	const struct launch_binding *binding = &tasks->bindings[task];
+
+	return &tasks->here->gpus->gpu[binding->gpu[binding->own + i]];
+}
+
+/* To the farthest of the task's own GPUs, as far as their places are known. */
+static enum launch_distance find_distance(const struct tasks *tasks, uint32_t task)
+{
+	enum launch_distance farthest = LAUNCH_DISTANCE_UNKNOWN;
+
+	for (uint32_t i = 0; i < tasks->bindings[task].owned; i++) {
+		enum launch_distance distance = launch_gpu_distance(
+			own_gpu(tasks, task, i), &tasks->here->masks[task]);
+
+		if (distance != LAUNCH_DISTANCE_UNKNOWN &&
+		    (farthest == LAUNCH_DISTANCE_UNKNOWN || distance > farthest))
+			farthest = distance;
+	}
+	return farthest;
+}
+
+/* A program that computes on a GPU feeds it, too, and loads what it feeds it with. */
+static void warn_of_one_cpu(FILE *out, const struct tasks *tasks)
+{
+	struct some some = {0};
+
+	for (uint32_t task = 0; task < tasks->here->ntasks; task++) {
+		if (launch_cpuset_count(&tasks->here->masks[task]) == 1)
+			add_rank(&some, task);
+	}
+	if (!some.count)
+		return;
+	print_some(out, &some);
+	fprintf(out, "one CPU to feed a GPU with; ");
+	if (tasks->share > 1)
+		fprintf(out, "share out the job's %u here: srun --cpus-per-task=%u\n",
+			tasks->here->ncpus, tasks->share);
+	else
+		fprintf(out, "ask for more in the job: --cpus-per-task=N\n");
+}
+
+/* CPUs of the step in the sets of the task's own GPUs; whether there are any for each. */
+static bool find_near(const struct tasks *tasks, uint32_t task,
+		      struct launch_cpuset *near)
+{
+	*near = (struct launch_cpuset){0};
+	for (uint32_t i = 0; i < tasks->bindings[task].owned; i++) {
+		const struct launch_gpu *gpu = own_gpu(tasks, task, i);
+		struct launch_cpuset local = common(&gpu->local, &tasks->cpus);
+
+		if (gpu->located && is_empty(&local))
+			local = common(&gpu->socket, &tasks->cpus);
+		if (gpu->located && is_empty(&local))
+			return false;
+		join(near, gpu->located ? &local : &tasks->cpus);
+	}
+	return true;
+}
+
+/* The masks that would put each task near its GPUs; false where LIST is too short. */
+static bool print_masks(const struct tasks *tasks, char *list, size_t size)
+{
+	size_t used = 0;
+
+	for (uint32_t task = 0; task < tasks->here->ntasks; task++) {
+		int word = LAUNCH_CPUS_MAX / 64 - 1;
+		struct launch_cpuset near;
+
+		find_near(tasks, task, &near);
+		while (word && !near.bits[word])
+			word--;
+		used += (size_t)snprintf(list + used, size - used, "%s0x%llx",
+					 task ? "," : "",
+					 (unsigned long long)near.bits[word]);
+		while (word-- && used < size)
+			used += (size_t)snprintf(list + used, size - used, "%016llx",
+						 (unsigned long long)near.bits[word]);
+		if (used >= size)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Tasks on one socket with a GPU on another. Where it was ours to choose, there is no
+ * better choice for these masks: it takes other masks, or other CPUs, to cure it.
+ */
+static void warn_of_distance(FILE *out, const struct launch_settings *settings,
+			     const struct tasks *tasks)
+{
+	bool reachable = true;
+	char masks[MASKS_MAX];
+	struct some some = {0};
+	struct launch_cpuset near;
+
+	for (uint32_t task = 0; task < tasks->here->ntasks; task++) {
+		if (find_distance(tasks, task) != LAUNCH_DISTANCE_OTHER)
+			continue;
+		add_rank(&some, task);
+		reachable &= find_near(tasks, task, &near);
+	}
+	if (!some.count)
+		return;
+	print_some(out, &some);
+	fprintf(out, "a GPU on a socket where %s no CPU; ",
+		some.count > 1 ? "they have" : "it has");
+	if (settings->gpus == LAUNCH_GPUS_NONE || settings->gpus == LAUNCH_GPUS_MAP)
+		fprintf(out, "let gpus=order choose\n");
+	else if (launch_cpuset_count(&tasks->cpus) < tasks->here->ncpus && tasks->share)
+		fprintf(out, "share out the job's %u here: srun --cpus-per-task=%u\n",
+			tasks->here->ncpus, tasks->share);
+	else if (!reachable)
+		fprintf(out, "take the job's CPUs near its GPUs: sbatch "
+			     "--gres-flags=enforce-binding\n");
+	else if (print_masks(tasks, masks, sizeof(masks)))
+		fprintf(out, "bind: srun --cpu-bind=mask_cpu:%s\n", masks);
+	else
+		fprintf(out, "spread the tasks: srun --distribution=block:cyclic\n");
+}
+
+/* The names of COUNT GPUs from position FIRST on; cut to SIZE. */
+static void print_gpus(char *cell, size_t size, const struct launch_gpus *gpus,
+		       const struct launch_binding *binding, uint32_t first,
+		       uint32_t count)
+{
+	size_t used = 0;
+
+	*cell = '\0';
+	for (uint32_t i = 0; i < count && used < size; i++)
+		used += (size_t)snprintf(cell + used, size - used, "%s%s", i ? "," : "",
+					 gpus->gpu[binding->gpu[first + i]].name);
+}
+
+/* One row a task; without OUT, only the WIDTH of each column but the last. */
+static void print_tasks(FILE *out, const struct tasks *tasks, int width[3])
+{
+	uint32_t ntasks = tasks->here->ntasks;
+
+	if (out)
+		fprintf(out, "%-*s  %-*s  %-*s  DISTANCE\n", width[0], "LOCAL_RANK",
+			width[1], "CPUS", width[2], "GPUS");
+	for (uint32_t task = 0; task < ntasks && task < ROWS_MAX; task++) {
+		const struct launch_binding *binding = &tasks->bindings[task];
+		char cpus[CELL_MAX] = "?", names[CELL_MAX];
+
+		if (!is_empty(&tasks->here->masks[task]))
+			launch_cpuset_text(&tasks->here->masks[task], cpus, sizeof(cpus));
+		print_gpus(names, sizeof(names), tasks->here->gpus, binding, binding->own,
+			   binding->owned);
+		launch_make_printable(names);
+		if (out)
+			fprintf(out, "%-*u  %-*s  %-*s  %s\n", width[0], task, width[1],
+				cpus, width[2], names,
+				launch_distance_name(find_distance(tasks, task)));
+		if ((int)strlen(cpus) > width[1])
+			width[1] = strlen(cpus);
+		if ((int)strlen(names) > width[2])
+			width[2] = strlen(names);
+	}
+	if (out && ntasks > ROWS_MAX)
+		fprintf(out, "... and %u more tasks\n", ntasks - ROWS_MAX);
+}
+
+/* In mode order all tasks see one list, which is worth to be seen as it is set. */
+static void print_order(FILE *out, const struct launch_facts *facts,
+			const struct tasks *tasks)
+{
+	const struct launch_gpus *gpus = tasks->here->gpus;
+	char names[LAUNCH_GPUS_MAX * LAUNCH_GPU_NAME_MAX];
+
+	print_gpus(names, sizeof(names), gpus, tasks->bindings, 0,
+		   tasks->bindings[0].count);
+	launch_make_printable(names);
+	fprintf(out, "all tasks    %s=%s\n", launch_gpus_variable(gpus, facts), names);
+}
+
+static void free_bindings(struct launch_binding **bindings)
+{
+	free(*bindings);
+}
+
+int launch_report_binding(FILE *out, const struct launch_facts *facts,
+			  const struct launch_settings *settings,
+			  const struct launch_report_node *here, struct launch_error *err)
+{
+	__attribute__((cleanup(free_bindings))) struct launch_binding *bindings = NULL;
+	struct tasks tasks = {.here = here};
+	int width[] = {strlen("LOCAL_RANK"), strlen("CPUS"), strlen("GPUS")};
+	int r;
+
+	if (!here->gpus || !here->gpus->count || !here->ntasks)
+		return 0;
+	bindings = calloc(here->ntasks, sizeof(*bindings));
+	if (!bindings)
+		return -ENOMEM;
+	r = launch_gpus_share(here->gpus, here->masks, here->ntasks, facts, settings,
+			      bindings, err);
+	if (r || !bindings[0].count)
+		return r;
+	tasks.bindings = bindings;
+	tasks.share = here->ncpus / here->ntasks;
+	for (uint32_t task = 0; task < here->ntasks; task++)
+		join(&tasks.cpus, &here->masks[task]);
+	if (settings->gpus == LAUNCH_GPUS_ORDER && launch_has_ranks(facts, settings))
+		print_order(out, facts, &tasks);
+	print_tasks(NULL, &tasks, width);
+	print_tasks(out, &tasks, width);
+	warn_of_one_cpu(out, &tasks);
+	warn_of_distance(out, settings, &tasks);
+	return 0;
+}
+
 int launch_report(FILE *out, const struct launch_facts *facts,
 		  const struct launch_settings *settings,
 		  const struct launch_report_node *here, struct launch_error *err)
@@ -311,13 +581,14 @@ int launch_report(FILE *out, const struct launch_facts *facts,
 	}
 	if (here)
 		print_binding(out, facts, settings, here);
-	if (!has_rows(facts)) {
+	if (has_rows(facts)) {
+		table.out = out;
+		print_table(&table);
+		if (table.node < facts->nnodes)
+			fprintf(out, "... and %u more nodes\n",
+				facts->nnodes - table.node);
+	} else {
 		print_lists(out, facts, here);
-		return 0;
 	}
-	table.out = out;
-	print_table(&table);
-	if (table.node < facts->nnodes)
-		fprintf(out, "... and %u more nodes\n", facts->nnodes - table.node);
-	return 0;
+	return here ? launch_report_binding(out, facts, settings, here, err) : 0;
 }

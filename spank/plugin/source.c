@@ -86,6 +86,22 @@ int srank_source_devices(spank_t spank, struct launch_facts *devices, char **ste
 	return r;
 }
 
+/*
+ * SLURM_JOB_CPUS_PER_NODE, "128(x2)" where all nodes have as many, and not
+ * SLURM_CPUS_ON_NODE: that counts the step's, which are those of its tasks.
+ */
+uint32_t srank_source_ncpus(spank_t spank)
+{
+	struct srank_environment environment = {.spank = spank};
+	const char *text = srank_environment_get("SLURM_JOB_CPUS_PER_NODE", &environment);
+	uint32_t ncpus = 0;
+
+	if (text && !strchr(text, ','))
+		ncpus = strtoul(text, NULL, 10);
+	srank_environment_clear(&environment);
+	return ncpus;
+}
+
 /* A variable that could not be read is the cause of what RESULT and ERR then say. */
 static int finish(struct srank_environment *environment, struct launch_error *err,
 		  int result)

@@ -103,10 +103,16 @@ static int test_port(const struct launch_facts *facts,
 }
 
 /* The table is for reading only: the task starts without it. */
-static void report(const struct launch_facts *facts, const struct srank_step *step)
+static void report(spank_t spank, const struct launch_facts *facts,
+		   const struct srank_step *step)
 {
-	const struct launch_report_node here = {step->shared->masks, step->shared->ntasks,
-						&step->devices};
+	const struct launch_report_node here = {
+		.masks = step->shared->masks,
+		.ntasks = step->shared->ntasks,
+		.devices = &step->devices,
+		.gpus = step->gpus,
+		.ncpus = srank_source_ncpus(spank),
+	};
 	struct launch_error err = {""};
 	char *text = NULL;
 	size_t size = 0;
@@ -185,7 +191,7 @@ int srank_task(spank_t spank, struct srank_step *step, struct launch_error *err)
 		r = set_task(spank, step, &facts, &env, err);
 		if (r == 0) {
 			say_shape(&facts, &step->settings);
-			report(&facts, step);
+			report(spank, &facts, step);
 		}
 	}
 	if (is_local(r) && facts.ntasks != 1)
