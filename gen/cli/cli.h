@@ -50,6 +50,19 @@ enum cli_exit cli_fail(const struct cli_command *command, const char *format, ..
 /* Usage, options and what else there is to say about COMMAND. */
 void cli_help(FILE *out, const struct cli_command *command);
 
+/* Options of one command, at most. */
+#define CLI_OPTIONS_MAX 16
+
+/*
+ * Parses the options of COMMAND, OPTIONS ended by a NULL name, among them -h, which is
+ * dealt with here; each other one is handed to TAKE by its value `val`, which is the
+ * letter of the option, or 0x100 and above when it has none. Leaves the first operand at
+ * optind. True: go on; false: CODE is to be returned.
+ */
+bool cli_options(const struct cli_command *command, int argc, char **argv,
+		 const struct option *options, void (*take)(int val, void *arg),
+		 void *arg, enum cli_exit *code);
+
 /* One job: the files and options that name it, and what they were read into. */
 struct cli_job {
 	const char *file;
@@ -64,9 +77,9 @@ struct cli_job {
 };
 
 /*
- * Parses the options of COMMAND: those that name a job (-s, --site), -h, and MORE, ended
- * by a NULL name, each of which is handed to TAKE by its value `val`. Leaves the first
- * operand at optind. True: go on; false: CODE is to be returned.
+ * The same for a command about a job: the options that name it (-s, --site), -h, and MORE
+ * (NULL: none), ended by a NULL name, which are handed to TAKE. The first operand is the
+ * spec, and must be there; further ones are left at optind.
  */
 bool cli_job_options(struct cli_job *job, const struct cli_command *command, int argc,
 		     char **argv, const struct option *more,
@@ -102,9 +115,15 @@ int cli_write_file(const char *path, const char *text, size_t length, bool force
 /* The words for what cli_write_file() returned. */
 const char *cli_write_fault(int rc);
 
+/* TEXT to standard output (PATH NULL), or to PATH with a message when it was not written.
+ */
+enum cli_exit cli_output(const struct cli_command *command, const char *path,
+			 const char *text, size_t length, bool force);
+
 /* The commands; each in the file of its name, the small ones in about.c. */
 enum cli_exit cli_gen(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_submit(const struct cli_command *command, int argc, char **argv);
+enum cli_exit cli_site(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_explain(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_launchers(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_version(const struct cli_command *command, int argc, char **argv);

@@ -150,3 +150,24 @@ const char *cli_write_fault(int rc)
 		return strerror(-rc);
 	}
 }
+
+enum cli_exit cli_output(const struct cli_command *command, const char *path,
+			 const char *text, size_t length, bool force)
+{
+	int rc;
+
+	if (!path) {
+		fwrite(text, 1, length, stdout);
+		return CLI_FINE;
+	}
+	rc = cli_write_file(path, text, length, force);
+	if (rc == -EEXIST)
+		return cli_fail(
+			command,
+			"%s exists and differs, so it was kept; --force replaces it",
+			path);
+	if (rc < 0)
+		return cli_fail(command, "cannot write %s: %s", path,
+				cli_write_fault(rc));
+	return CLI_FINE;
+}

@@ -5,7 +5,6 @@
 #include "gen/cli/cli.h"
 #include "gen/script/script.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -69,7 +68,6 @@ enum cli_exit cli_gen(const struct cli_command *command, int argc, char **argv)
 	enum cli_exit code;
 	char *text = NULL;
 	size_t length;
-	int rc;
 
 	if (!cli_job_options(&job, command, argc, argv, options, take, &gen, &code))
 		goto out;
@@ -94,20 +92,7 @@ enum cli_exit cli_gen(const struct cli_command *command, int argc, char **argv)
 		code = CLI_FAILED;
 		goto out;
 	}
-	code = CLI_FINE;
-	if (!gen.output) {
-		fwrite(text, 1, length, stdout);
-		goto out;
-	}
-	rc = cli_write_file(gen.output, text, length, gen.force);
-	if (rc == -EEXIST)
-		code = cli_fail(
-			command,
-			"%s exists and differs, so it was kept; --force replaces it",
-			gen.output);
-	else if (rc < 0)
-		code = cli_fail(command, "cannot write %s: %s", gen.output,
-				cli_write_fault(rc));
+	code = cli_output(command, gen.output, text, length, gen.force);
 out:
 	free(text);
 	cli_job_clear(&job);

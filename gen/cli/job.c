@@ -5,12 +5,10 @@
 #include "gen/cli/cli.h"
 #include "gen/script/script.h"
 #include "gen/spec/file.h"
-#include "spank/launch/nearest.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
 	OPTION_SITE = 0x100,
@@ -23,85 +21,45 @@ static const struct option job_options[] = {
 };
 
 #define JOB_OPTIONS (sizeof(job_options) / sizeof(*job_options))
-#define OPTIONS_MAX 16
-#define SHORTS_MAX  (2 * OPTIONS_MAX + 2)
 
-static enum cli_exit bad_option(const struct cli_command *command,
-				const struct option *options, const char *word,
-				bool argument)
+/* Where an option of a job's goes, or of the command's own. */
+struct taker {
+	struct cli_job *job;
+	void (*take)(int val, void *arg);
+	void *arg;
+};
+
+static void take_option(int val, void *arg)
 {
-	const char *near = NULL;
-	size_t count = 0;
+	struct taker *taker = arg;
+	struct cli_job *job = taker->job;
 
-	if (argument)
-		return cli_usage(command, "option %s needs a value", word);
-	while (options[count].name)
-		count++;
-	if (word[0] == '-' && word[1] == '-') {
-		char *name = strndup(word + 2, strcspn(word + 2, "="));
-
-		if (name)
-			near = launch_nearest(name, &options[0].name, count,
-					      sizeof(*options));
-		free(name);
-	}
-	if (near)
-		return cli_usage(command, "unknown option %s; did you mean --%s?", word,
-				 near);
-	return cli_usage(command, "unknown option %s", word);
+	if (val == 's')
+		job->overrides[job->overrides_count++] = optarg;
+	else if (val == OPTION_SITE)
+		job->site_file = optarg;
+	else
+		taker->take(val, taker->arg);
 }
 
 bool cli_job_options(struct cli_job *job, const struct cli_command *command, int argc,
 		     char **argv, const struct option *more,
 		     void (*take)(int val, void *arg), void *arg, enum cli_exit *code)
 {
-	struct option options[OPTIONS_MAX + 1] = {{0}};
-	char shorts[SHORTS_MAX] = ":";
-	size_t count = JOB_OPTIONS, used = 1;
-	int val;
+	struct option options[CLI_OPTIONS_MAX + 1] = {{0}};
+	struct taker taker = {job, take, arg};
+	size_t count = JOB_OPTIONS;
 
 	memcpy(options, job_options, sizeof(job_options));
-	for (; more && more->name && count < OPTIONS_MAX; more++)
+	for (; more && more->name && count < CLI_OPTIONS_MAX; more++)
 		options[count++] = *more;
-	for (size_t i = 0; i < count; i++) {
-		if (options[i].val >= OPTION_SITE)
-			continue;
-		shorts[used++] = options[i].val;
-		if (options[i].has_arg == required_argument)
-			shorts[used++] = ':';
-	}
 	job->overrides = calloc(argc, sizeof(*job->overrides));
 	if (!job->overrides) {
 		*code = cli_fail(command, "out of memory");
 		return false;
 	}
-	opterr = 0;
-	while ((val = getopt_long(argc, argv, shorts, options, NULL)) != -1) {
-		/* A short option that is unknown may stand within a word. */
-		char letter[] = {'-', optopt, '\0'};
-		const char *word =
-			optopt > 0 && optopt < OPTION_SITE ? letter : argv[optind - 1];
-
-		switch (val) {
-		case 'h':
-			cli_help(stdout, command);
-			*code = CLI_FINE;
-			return false;
-		case 's':
-			job->overrides[job->overrides_count++] = optarg;
-			break;
-		case OPTION_SITE:
-			job->site_file = optarg;
-			break;
-		case ':':
-		case '?':
-			*code = bad_option(command, options, word, val == ':');
-			return false;
-		default:
-			take(val, arg);
-			break;
-		}
-	}
+	if (!cli_options(command, argc, argv, options, take_option, &taker, code))
+		return false;
 	if (optind == argc) {
 		*code = cli_usage(command, "no spec is named");
 		return false;

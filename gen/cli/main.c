@@ -40,6 +40,12 @@ const struct cli_command cli_commands[] = {
 	 "show every number of a job and why it is so",
 	 JOB_OPTIONS,
 	 cli_explain},
+	{"site", "[-o FILE] [--force]", "write this cluster's site profile",
+	 "Asks scontrol and srun, so run it on a login host. Slurm says what there is, and not\n"
+	 "what a site wants: look the profile over, and then put it to /etc/srank/site.yaml.\n\n"
+	 "  -o, --output FILE          write to FILE instead of standard output\n"
+	 "      --force                replace FILE when it differs\n",
+	 cli_site},
 	{"launchers", "", "list the launchers, their shapes and variables",
 	 "A launcher of shape worker has one task per rank; of shape node, one task per node,\n"
 	 "which starts the ranks there.\n",
