@@ -5,11 +5,20 @@
 #include "spank/launch/cpuset.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define WORDS (LAUNCH_CPUS_MAX / 64)
+
+/* The kernel's own masks are made of longs. */
+#define LONG_BITS (8 * sizeof(unsigned long))
+#define SHIFT(i)  ((i)*LONG_BITS % 64)
+
+/* More CPUs than Linux can be built for (NR_CPUS), in bytes. */
+#define MASK_SIZE_MAX (64 * 1024)
 
 /* Decimal at *TEXT, which moves behind it; LAUNCH_CPUS_MAX when none is in range. */
 static uint32_t read_cpu(const char **text)
@@ -95,4 +104,31 @@ uint32_t launch_cpuset_first(const struct launch_cpuset *set)
 		if (set->bits[word])
 			return word * 64 + (uint32_t)__builtin_ctzll(set->bits[word]);
 	return LAUNCH_CPUS_MAX;
+}
+
+static void copy_mask(struct launch_cpuset *set, const unsigned long *words, size_t count)
+{
+	memset(set, 0, sizeof(*set));
+	for (size_t i = 0; i < count && i * LONG_BITS < LAUNCH_CPUS_MAX; i++)
+		set->bits[i * LONG_BITS / 64] |= (uint64_t)words[i] << SHIFT(i);
+}
+
+int launch_cpuset_affinity(pid_t pid, struct launch_cpuset *set)
+{
+	/* The kernel refuses a buffer that is too small for its own masks (EINVAL). */
+	for (size_t size = LAUNCH_CPUS_MAX / 8; size <= MASK_SIZE_MAX; size *= 2) {
+		unsigned long *words = calloc(1, size);
+		int r = 0;
+
+		if (!words)
+			return -ENOMEM;
+		if (sched_getaffinity(pid, size, (cpu_set_t *)words) < 0)
+			r = -errno;
+		else
+			copy_mask(set, words, size / sizeof(*words));
+		free(words);
+		if (r != -EINVAL)
+			return r;
+	}
+	return -EINVAL;
 }

@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define LAUNCH_CPUS_MAX 4096
 
@@ -29,3 +30,6 @@ uint32_t launch_cpuset_count(const struct launch_cpuset *set);
 
 /* Lowest CPU of SET; LAUNCH_CPUS_MAX when it is empty. */
 uint32_t launch_cpuset_first(const struct launch_cpuset *set);
+
+/* The CPUs that process PID may run on (0: the caller). 0 or negative errno. */
+int launch_cpuset_affinity(pid_t pid, struct launch_cpuset *set);

@@ -260,7 +260,7 @@ int slurm_spank_task_post_fork(spank_t spank, int argc, char **argv)
 		return 0;
 	/* A mask that cannot be read stays empty: the task is as near to any GPU. */
 	if (task >= 0 && (uint32_t)task < step.shared->ntasks)
-		srank_affinity(pid, &step.shared->masks[task]);
+		launch_cpuset_affinity(pid, &step.shared->masks[task]);
 	return 0;
 }
 

@@ -10,7 +10,6 @@
 
 #include <stdatomic.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct srank_shared {
 	uint32_t ntasks;
@@ -27,6 +26,3 @@ struct srank_shared *srank_shared_create(uint32_t ntasks);
 
 /* Unmaps *SHARED, which may be NULL, and makes it NULL. */
 void srank_shared_destroy(struct srank_shared **shared);
-
-/* The CPUs that process PID may run on (0: the caller). 0 or negative errno. */
-int srank_affinity(pid_t pid, struct launch_cpuset *mask);

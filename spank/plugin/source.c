@@ -193,7 +193,7 @@ int srank_source_task(spank_t spank, const struct launch_facts *devices,
 	/* This slurmstepd's, which are one component's in a heterogeneous step. */
 	if (spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &local_size) == ESPANK_SUCCESS)
 		facts->local_size = local_size;
-	if (srank_affinity(0, &mask) == 0)
+	if (launch_cpuset_affinity(0, &mask) == 0)
 		facts->ncpus = launch_cpuset_count(&mask);
 	return 0;
 }

@@ -6,9 +6,9 @@
 #include "spank/plugin/task.h"
 
 #include "spank/launch/environment.h"
+#include "spank/launch/port_test.h"
 #include "spank/launch/rendezvous.h"
 #include "spank/launch/report.h"
-#include "spank/plugin/port_test.h"
 #include "spank/plugin/source.h"
 
 #include <errno.h>
@@ -54,7 +54,7 @@ static bool meets_here(const struct launch_facts *facts,
 	char addr[LAUNCH_ADDR_MAX];
 
 	if (!facts->user_addr || launch_address_is_loopback(facts->user_addr) ||
-	    srank_port_is_own_address(facts->user_addr))
+	    launch_port_is_own_address(facts->user_addr))
 		return true;
 	return facts->node && (is_name_of(facts->node, facts->user_addr) ||
 			       (launch_node_address(facts->node, settings, addr,
@@ -78,7 +78,7 @@ static int test_port(const struct launch_facts *facts,
 	r = launch_port(facts, settings, &port, &source, err);
 	if (r)
 		return r;
-	switch (srank_port_test(port)) {
+	switch (launch_port_test(port)) {
 	case -EADDRINUSE:
 		fault = "is taken";
 		cure = "end the process that holds it, or set MASTER_PORT to a free one";

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lists of CPUs as Linux writes them, there and back.
+ * Lists of CPUs as Linux writes them, there and back, and the masks that it has.
  */
 #include "spank/launch/cpuset.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -78,11 +82,48 @@ static void cuts_text(void **state)
 	assert_string_equal(text, "10-11,");
 }
 
+static void reads_the_affinity_of_a_process(void **state)
+{
+	struct launch_cpuset mask;
+	cpu_set_t cpus;
+	int cpu = 0, status;
+	pid_t pid;
+
+	assert_int_equal(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
+	assert_int_equal(launch_cpuset_affinity(0, &mask), 0);
+	for (int i = 0; i < CPU_SETSIZE; i++) {
+		assert_int_equal(mask.bits[i / 64] >> (i % 64) & 1,
+				 !!CPU_ISSET(i, &cpus));
+		if (CPU_ISSET(i, &cpus))
+			cpu = i;
+	}
+
+	/* That of another process, which is what slurmstepd asks for. */
+	pid = fork();
+	if (pid == 0) {
+		CPU_ZERO(&cpus);
+		CPU_SET(cpu, &cpus);
+		if (sched_setaffinity(0, sizeof(cpus), &cpus) < 0)
+			_exit(1);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_true(WIFSTOPPED(status));
+	assert_int_equal(launch_cpuset_affinity(pid, &mask), 0);
+	assert_int_equal(launch_cpuset_count(&mask), 1);
+	assert_int_equal(launch_cpuset_first(&mask), cpu);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	assert_int_equal(launch_cpuset_affinity(pid, &mask), -ESRCH);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_and_prints),
 		cmocka_unit_test(cuts_text),
+		cmocka_unit_test(reads_the_affinity_of_a_process),
 	};
 
 	return cmocka_run_group_tests_name("cpuset", tests, NULL, NULL);

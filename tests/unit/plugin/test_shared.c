@@ -2,15 +2,11 @@
 /* What a node's processes see of each other. */
 #include "spank/plugin/shared.h"
 
-#include <errno.h>
-#include <sched.h>
 #include <setjmp.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -42,47 +38,10 @@ static void test_both_ways(void **state)
 	srank_shared_destroy(&shared);
 }
 
-static void test_affinity(void **state)
-{
-	struct launch_cpuset mask;
-	cpu_set_t cpus;
-	int cpu = 0, status;
-	pid_t pid;
-
-	assert_int_equal(sched_getaffinity(0, sizeof(cpus), &cpus), 0);
-	assert_int_equal(srank_affinity(0, &mask), 0);
-	for (int i = 0; i < CPU_SETSIZE; i++) {
-		assert_int_equal(mask.bits[i / 64] >> (i % 64) & 1,
-				 !!CPU_ISSET(i, &cpus));
-		if (CPU_ISSET(i, &cpus))
-			cpu = i;
-	}
-
-	/* That of another process, which is what slurmstepd asks for. */
-	pid = fork();
-	if (pid == 0) {
-		CPU_ZERO(&cpus);
-		CPU_SET(cpu, &cpus);
-		if (sched_setaffinity(0, sizeof(cpus), &cpus) < 0)
-			_exit(1);
-		raise(SIGSTOP);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
-	assert_true(WIFSTOPPED(status));
-	assert_int_equal(srank_affinity(pid, &mask), 0);
-	assert_int_equal(launch_cpuset_count(&mask), 1);
-	assert_int_equal(launch_cpuset_first(&mask), cpu);
-	kill(pid, SIGKILL);
-	waitpid(pid, &status, 0);
-	assert_int_equal(srank_affinity(pid, &mask), -ESRCH);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_both_ways),
-		cmocka_unit_test(test_affinity),
 	};
 
 	return cmocka_run_group_tests_name("shared", tests, NULL, NULL);

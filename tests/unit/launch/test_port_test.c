@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A port is called taken when, and only when, rank 0 could not listen on it. */
-#include "spank/plugin/port_test.h"
+#include "spank/launch/port_test.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -72,10 +72,10 @@ static void test_table(void **state)
 				      rows[i].address);
 			continue;
 		}
-		if (srank_port_test(port) != rows[i].expected)
-			fail_msg("row %zu: %d", i, srank_port_test(port));
+		if (launch_port_test(port) != rows[i].expected)
+			fail_msg("row %zu: %d", i, launch_port_test(port));
 		close(fd);
-		assert_int_equal(srank_port_test(port), 0);
+		assert_int_equal(launch_port_test(port), 0);
 	}
 }
 
@@ -98,7 +98,7 @@ static void test_time_wait(void **state)
 	close(connection);
 	close(client);
 	close(server);
-	assert_int_equal(srank_port_test(port), 0);
+	assert_int_equal(launch_port_test(port), 0);
 }
 
 static void test_root_port(void **state)
@@ -118,7 +118,7 @@ static void test_root_port(void **state)
 	if (pid == 0) {
 		if (getuid() == 0 && setuid(65534) < 0)
 			_exit(2);
-		_exit(srank_port_test(1) == -EACCES ? 0 : 1);
+		_exit(launch_port_test(1) == -EACCES ? 0 : 1);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
@@ -137,7 +137,7 @@ static void test_own_address(void **state)
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		if (srank_port_is_own_address(rows[i].addr) != rows[i].own)
+		if (launch_port_is_own_address(rows[i].addr) != rows[i].own)
 			fail_msg("\"%s\"", rows[i].addr);
 	}
 }
@@ -149,11 +149,11 @@ static void test_leaves_nothing(void **state)
 
 	close(before);
 	fd = hold("0.0.0.0", true, true, &port);
-	srank_port_test(port);
+	launch_port_test(port);
 	close(fd);
-	srank_port_test(port);
-	srank_port_is_own_address("127.0.0.1");
-	srank_port_is_own_address("192.0.2.1");
+	launch_port_test(port);
+	launch_port_is_own_address("127.0.0.1");
+	launch_port_is_own_address("192.0.2.1");
 	after = dup(0);
 	close(after);
 	assert_int_equal(before, after);

@@ -3,7 +3,7 @@
  * The port test. A port that another process holds would show as a time-out of all other
  * ranks half an hour later; on rank 0's node one system call shows it now.
  */
-#include "spank/plugin/port_test.h"
+#include "spank/launch/port_test.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -47,7 +47,7 @@ static int try_bind(int family, const struct in6_addr *addr6, struct in_addr add
 	return r;
 }
 
-int srank_port_test(uint16_t port)
+int launch_port_test(uint16_t port)
 {
 	const struct in_addr any4 = {htonl(INADDR_ANY)};
 	int r = try_bind(AF_INET6, &in6addr_any, any4, port);
@@ -58,7 +58,7 @@ int srank_port_test(uint16_t port)
 	return r == -EADDRINUSE || r == -EACCES ? r : 0;
 }
 
-bool srank_port_is_own_address(const char *addr)
+bool launch_port_is_own_address(const char *addr)
 {
 	struct in6_addr addr6 = IN6ADDR_ANY_INIT;
 	struct in_addr addr4 = {htonl(INADDR_ANY)};

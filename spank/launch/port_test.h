@@ -12,10 +12,10 @@
  * in the way, or it cannot be told here (no sockets left, a container's filter);
  * -EADDRINUSE: another process has the port; -EACCES: not for this user (below 1024).
  */
-int srank_port_test(uint16_t port);
+int launch_port_test(uint16_t port);
 
 /*
  * True when ADDR, a number, is an address of this host (or passes for one, by
  * net.ipv4.ip_nonlocal_bind). False for names: nothing is looked up.
  */
-bool srank_port_is_own_address(const char *addr);
+bool launch_port_is_own_address(const char *addr);
