@@ -8,7 +8,14 @@
 #define SPEC(member)   .source = SCRIPT_FROM_SPEC, .offset = offsetof(struct spec, member)
 #define PLAN(of)       .source = SCRIPT_FROM_PLAN, .quantity = of, .owned = true
 #define OWNED          .owned = true
-#define FLAG           .flag = true
+#define FLAG           .takes = SCRIPT_TAKES_NONE
+#define MAY            .takes = SCRIPT_MAY_TAKE
+#define SBATCH         .commands = SCRIPT_SBATCH
+#define SRUN           .commands = SCRIPT_SRUN
+#define SALLOC         .commands = SCRIPT_SALLOC
+#define ALLOCATES      .commands = SCRIPT_SBATCH | SCRIPT_SALLOC
+#define BATCH_OR_RUN   .commands = SCRIPT_SBATCH | SCRIPT_SRUN
+#define INTERACTIVE    .commands = SCRIPT_SRUN | SCRIPT_SALLOC
 
 const struct script_option script_options[] = {
 	{"job-name", 'J', SPEC(name), .variables = "SBATCH_JOB_NAME"},
@@ -27,11 +34,11 @@ const struct script_option script_options[] = {
 	{"gres", 0, OWNED, .source = SCRIPT_FROM_GPUS, .variables = "SBATCH_GRES"},
 	{"mem", 0, SPEC(resources.mem),
 	 .variables = "SBATCH_MEM_PER_NODE SBATCH_MEM_PER_CPU SBATCH_MEM_PER_GPU"},
-	{"exclusive", 0, FLAG, .source = SCRIPT_FROM_EXCLUSIVE,
+	{"exclusive", 0, MAY, .source = SCRIPT_FROM_EXCLUSIVE,
 	 .variables = "SBATCH_EXCLUSIVE"},
 	{"time", 't', SPEC(batch.time), .variables = "SBATCH_TIMELIMIT"},
-	{"output", 'o', SPEC(batch.output), .variables = "SBATCH_OUTPUT"},
-	{"error", 'e', SPEC(batch.error), .variables = "SBATCH_ERROR"},
+	{"output", 'o', BATCH_OR_RUN, SPEC(batch.output), .variables = "SBATCH_OUTPUT"},
+	{"error", 'e', BATCH_OR_RUN, SPEC(batch.error), .variables = "SBATCH_ERROR"},
 
 	/* Other ways to say a number that is the plan's. */
 	{"ntasks", 'n', OWNED},
@@ -43,34 +50,151 @@ const struct script_option script_options[] = {
 	{"gpus-per-node", 0, OWNED, .variables = "SBATCH_GPUS_PER_NODE"},
 	{"gpus-per-socket", 0, OWNED, .variables = "SBATCH_GPUS_PER_SOCKET"},
 	{"gpus-per-task", 0, OWNED, .variables = "SBATCH_GPUS_PER_TASK"},
-	{"tres-per-task", 0, OWNED, .variables = "SBATCH_TRES_PER_TASK"},
+	{"tres-per-task", 0, OWNED, .since = 2302, .variables = "SBATCH_TRES_PER_TASK"},
 
-	/* All others that take no value; what is not here takes the next word. */
-	{"consolidate-segments", 0, FLAG},
+	/* All others; with submit in mind: what is not here takes the next word. */
+	{"accel-bind", 0, SRUN},
+	{"acctg-freq", 0, .variables = "SBATCH_ACCTG_FREQ"},
+	{"array", 'a', SBATCH, .variables = "SBATCH_ARRAY_INX"},
+	{"async", 0, FLAG, SRUN, .since = 2605},
+	{"autocomplete", 0, .since = 2302},
+	{"batch", 0, SBATCH, .variables = "SBATCH_BATCH"},
+	{"bb", 0, .variables = "SBATCH_BURST_BUFFER"},
+	{"bbf", 0},
+	{"bcast", 0, MAY, SRUN},
+	{"bcast-exclude", 0, SRUN},
+	{"begin", 'b'},
+	{"bell", 0, FLAG, SALLOC},
+	{"chdir", 'D'},
+	{"cluster", 0},
+	{"cluster-constraint", 0, .variables = "SBATCH_CLUSTER_CONSTRAINT"},
+	{"clusters", 'M', .variables = "SBATCH_CLUSTERS"},
+	{"comment", 0},
+	{"compress", 0, MAY, SRUN},
+	{"consolidate-segments", 0, FLAG, .since = 2511},
+	{"container", 0, .variables = "SBATCH_CONTAINER"},
+	{"container-id", 0, .since = 2302, .variables = "SBATCH_CONTAINER_ID"},
+	{"container-type", 0, .since = 2605},
+	{"context", 0},
 	{"contiguous", 0, FLAG},
-	{"external", 0, FLAG},
-	{"get-user-env", 0, FLAG},
+	{"core-spec", 'S', .variables = "SBATCH_CORE_SPEC"},
+	{"cores-per-socket", 0},
+	{"cpu-bind", 0, SRUN},
+	{"cpu-freq", 0, .variables = "SBATCH_CPU_FREQ_REQ"},
+	{"cpu_bind", 0, SRUN},
+	{"deadline", 0},
+	{"debugger-test", 0, FLAG, SRUN},
+	{"delay-boot", 0, .variables = "SBATCH_DELAY_BOOT"},
+	{"dependency", 'd'},
+	{"disable-status", 'X', FLAG, SRUN},
+	{"distribution", 'm', .variables = "SBATCH_DISTRIBUTION"},
+	{"epilog", 0, SRUN},
+	{"exact", 0, FLAG, SRUN},
+	{"exclude", 'x'},
+	{"export", 0, BATCH_OR_RUN, .variables = "SBATCH_EXPORT"},
+	{"export-file", 0, SBATCH},
+	{"external", 0, FLAG, SBATCH, .since = 2505},
+	{"external-launcher", 0, MAY, SRUN, .since = 2311},
+	{"extra", 0, .since = 2302},
+	{"extra-node-info", 'B'},
+	{"get-user-env", 0, MAY, ALLOCATES, .variables = "SBATCH_GET_USER_ENV"},
+	{"gid", 0},
+	{"gpu-bind", 0, .variables = "SBATCH_GPU_BIND"},
+	{"gpu-freq", 0, .variables = "SBATCH_GPU_FREQ"},
+	{"gres-flags", 0, .variables = "SBATCH_GRES_FLAGS"},
 	{"help", 'h', FLAG},
+	{"het-group", 0, SRUN},
+	{"hint", 0, .variables = "SBATCH_HINT"},
 	{"hold", 'H', FLAG},
-	{"ignore-pbs", 0, FLAG},
-	{"nice", 0, FLAG},
-	{"no-kill", 'k', FLAG},
-	{"no-requeue", 0, FLAG},
-	{"overcommit", 'O', FLAG},
+	{"ignore-pbs", 0, FLAG, SBATCH, .variables = "SBATCH_IGNORE_PBS"},
+	{"ignore-signals", 0, SRUN, .since = 2605},
+	{"immediate", 'I', MAY, INTERACTIVE},
+	{"input", 'i', BATCH_OR_RUN, .variables = "SBATCH_INPUT"},
+	{"interactive", 0, FLAG, SRUN},
+	{"jobid", 0, SRUN},
+	{"kill-command", 'K', MAY, SALLOC},
+	{"kill-on-bad-exit", 'K', MAY, SRUN},
+	{"kill-on-invalid-dep", 0, SBATCH},
+	{"label", 'l', FLAG, SRUN},
+	{"licenses", 'L'},
+	{"mail-type", 0},
+	{"mail-user", 0},
+	{"mcs-label", 0},
+	{"mem-bind", 0, .variables = "SBATCH_MEM_BIND"},
+	{"mem-per-cpu", 0, .variables = "SBATCH_MEM_PER_CPU"},
+	{"mem-per-gpu", 0, .variables = "SBATCH_MEM_PER_GPU"},
+	{"mem-update", 0, .since = 2605},
+	{"mincpus", 0},
+	{"mpi", 0, SRUN},
+	{"msg-timeout", 0, SRUN},
+	{"multi-prog", 0, FLAG, SRUN},
+	{"network", 0, .variables = "SBATCH_NETWORK"},
+	{"nice", 0, MAY},
+	{"no-allocate", 'Z', FLAG, SRUN},
+	{"no-bell", 0, FLAG, SALLOC},
+	{"no-kill", 'k', MAY, .variables = "SBATCH_NO_KILL"},
+	{"no-requeue", 0, FLAG, SBATCH, .variables = "SBATCH_NO_REQUEUE"},
+	{"no-shell", 0, FLAG, SALLOC},
+	{"nodefile", 'F'},
+	{"nodelist", 'w'},
+	{"ntasks-per-core", 0},
+	{"ntasks-per-socket", 0},
+	{"oom-kill-step", 0, MAY, .since = 2411},
+	{"open-mode", 0, BATCH_OR_RUN, .variables = "SBATCH_OPEN_MODE"},
+	{"overcommit", 'O', FLAG, .variables = "SBATCH_OVERCOMMIT"},
+	{"overlap", 0, MAY, SRUN},
 	{"oversubscribe", 's', FLAG},
-	{"parsable", 0, FLAG},
-	{"propagate", 0, FLAG},
+	{"pack-group", 0, SRUN},
+	{"parsable", 0, FLAG, BATCH_OR_RUN},
+	{"power", 0, .until = 2405, .variables = "SBATCH_POWER"},
+	{"prefer", 0},
+	{"preserve-env", 'E', FLAG, SRUN},
+	{"priority", 0},
+	{"profile", 0, .variables = "SBATCH_PROFILE"},
+	{"prolog", 0, SRUN},
+	{"propagate", 0, MAY, BATCH_OR_RUN},
+	{"pty", 0, MAY, SRUN},
 	{"quiet", 'Q', FLAG},
+	{"quit-on-interrupt", 0, FLAG, SRUN},
 	{"reboot", 0, FLAG},
-	{"requeue", 0, FLAG},
-	{"spread-job", 0, FLAG},
-	{"stepmgr", 0, FLAG},
-	{"test-only", 0, FLAG},
+	{"relative", 'r', SRUN},
+	{"requeue", 0, MAY, SBATCH, .variables = "SBATCH_REQUEUE"},
+	{"resources", 0, .since = 2511},
+	{"resv-ports", 0, MAY, SRUN},
+	{"resv-ports", 0, MAY, ALLOCATES, .since = 2405},
+	{"segment", 0, .since = 2405},
+	{"send-libs", 0, MAY, SRUN},
+	{"signal", 0, .variables = "SBATCH_SIGNAL"},
+	{"slurmd-debug", 0, SRUN},
+	{"sockets-per-node", 0},
+	{"spread-job", 0, FLAG, .variables = "SBATCH_SPREAD_JOB"},
+	{"spread-segments", 0, FLAG, .since = 2511},
+	{"stepmgr", 0, FLAG, .since = 2405},
+	{"switches", 0},
+	{"task-epilog", 0, SRUN},
+	{"task-prolog", 0, SRUN},
+	{"test-only", 0, FLAG, BATCH_OR_RUN},
+	{"thread-spec", 0, .variables = "SBATCH_THREAD_SPEC"},
+	{"threads", 'T', SRUN},
+	{"threads-per-core", 0, .variables = "SBATCH_THREADS_PER_CORE"},
+	{"time-min", 0},
+	{"tmp", 0},
+	{"treewidth", 0, SRUN, .since = 2311},
+	{"tres-bind", 0, .since = 2311, .variables = "SBATCH_TRES_BIND"},
+	{"uid", 0},
+	{"unbuffered", 'u', FLAG, SRUN},
 	{"usage", 0, FLAG},
-	{"use-min-nodes", 0, FLAG},
-	{"verbose", 'v', FLAG},
+	{"use-min-nodes", 0, FLAG, .variables = "SBATCH_USE_MIN_NODES"},
+	{"verbose", 'v', FLAG, .variables = "SBATCH_DEBUG"},
 	{"version", 'V', FLAG},
-	{"wait", 'W', FLAG},
+	{"wait", 'W', FLAG, SBATCH, .variables = "SBATCH_WAIT"},
+	{"wait", 'W', SRUN},
+	{"wait-all-nodes", 0, ALLOCATES, .variables = "SBATCH_WAIT_ALL_NODES"},
+	{"wait-for-children", 0, FLAG, SRUN, .since = 2505},
+	{"wckey", 0, .variables = "SBATCH_WCKEY"},
+	{"whole", 0, FLAG, SRUN},
+	{"wrap", 0, SBATCH},
+	{"x11", 0, MAY, INTERACTIVE},
 };
 /* clang-format on */
 
@@ -82,28 +206,47 @@ enum verdict {
 	IS_OWNED,
 };
 
+bool script_option_of(const struct script_option *option, enum script_command command,
+		      script_slurm slurm)
+{
+	return (!option->commands || option->commands & command) &&
+	       (!slurm || ((!option->since || slurm >= option->since) &&
+			   (!option->until || slurm < option->until)));
+}
+
+static enum verdict verdict_on(const struct script_option *option, bool with_value)
+{
+	if (option->owned)
+		return IS_OWNED;
+	return option->takes != SCRIPT_TAKES_VALUE || with_value ? ALONE : TAKES_VALUE;
+}
+
 /* --NAME or --NAME=VALUE; any unambiguous beginning of a name will do for sbatch. */
 static enum verdict read_long(const char *word)
 {
 	const size_t length = strcspn(word, "=");
-	bool flag = false;
+	const bool with_value = word[length] != '\0';
+	enum verdict verdict = with_value ? ALONE : TAKES_VALUE;
 
 	for (size_t i = 0; i < script_options_count; i++) {
 		const struct script_option *option = &script_options[i];
 
-		if (strncmp(option->name, word, length) != 0)
+		if (!script_option_of(option, SCRIPT_SBATCH, 0) ||
+		    strncmp(option->name, word, length) != 0)
 			continue;
-		if (option->owned)
-			return IS_OWNED;
-		flag |= option->flag;
+		if (!option->name[length] || option->owned)
+			return verdict_on(option, with_value);
+		if (option->takes != SCRIPT_TAKES_VALUE)
+			verdict = ALONE;
 	}
-	return flag || word[length] ? ALONE : TAKES_VALUE;
+	return verdict;
 }
 
 static const struct script_option *find_letter(char letter)
 {
 	for (size_t i = 0; i < script_options_count; i++) {
-		if (script_options[i].letter == letter)
+		if (script_options[i].letter == letter &&
+		    script_option_of(&script_options[i], SCRIPT_SBATCH, 0))
 			return &script_options[i];
 	}
 	return NULL;
@@ -117,10 +260,10 @@ static enum verdict read_letters(const char *word)
 
 		if (option && option->owned)
 			return IS_OWNED;
-		if (!option || !option->flag)
+		if (!option || option->takes == SCRIPT_TAKES_VALUE)
 			return word[1] ? ALONE : TAKES_VALUE;
 		/* -k can have a value, and only in the same word. */
-		if (option->letter == 'k')
+		if (option->takes == SCRIPT_MAY_TAKE)
 			return ALONE;
 	}
 	return ALONE;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The options of sbatch that matter to us, in one table: those that the header of a
- * script is made of, in its order, and those that `srank submit` must know to tell what
- * its user may hand on.
+ * The options of sbatch and srun, in one table: those that the header of a script is made
+ * of, in its order, and behind them all others, which `srank submit` must know to tell
+ * what its user may hand on, and the reader of existing scripts to read them as Slurm
+ * does.
  */
 #pragma once
 
@@ -10,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Where the value of a directive comes from. */
 enum script_source {
@@ -20,10 +22,29 @@ enum script_source {
 	SCRIPT_FROM_EXCLUSIVE, /* --exclusive or --exclusive=user|mcs */
 };
 
+enum script_command {
+	SCRIPT_SBATCH = 1,
+	SCRIPT_SRUN = 2,
+	SCRIPT_SALLOC = 4,
+};
+
+enum script_takes {
+	SCRIPT_TAKES_VALUE,
+	SCRIPT_TAKES_NONE,
+	SCRIPT_MAY_TAKE, /* behind `=`, or in the word of the letter, only */
+};
+
+/* A version of Slurm as a number that compares: 22.05 -> 2205; 0: any. */
+typedef uint16_t script_slurm;
+
 struct script_option {
 	const char *name; /* without the dashes */
 	char letter;      /* short form; 0: none */
-	bool flag;        /* takes no value, or one behind `=` only */
+	uint8_t commands; /* bits of enum script_command that know it; 0: all */
+	enum script_takes takes;
+	/* The first version that knows it, and the first that does so no more; 0: since
+	 * long, still. Of two rows with one name the version or the command decides. */
+	script_slurm since, until;
 	/* The script's own commands depend on the number, so it is the plan's alone. */
 	bool owned;
 	/* What sbatch takes before a directive (sbatch.1, INPUT ENVIRONMENT VARIABLES):
@@ -36,6 +57,10 @@ struct script_option {
 
 extern const struct script_option script_options[];
 extern const size_t script_options_count;
+
+/* True when COMMAND of version SLURM (0: of any) knows OPTION. */
+bool script_option_of(const struct script_option *option, enum script_command command,
+		      script_slurm slurm);
 
 /*
  * Looks ARGUMENTS, COUNT words that are to stand between `sbatch` and the script, over as

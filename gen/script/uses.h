@@ -16,9 +16,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A version of Slurm as a number that compares: 22.05 -> 2205. */
-typedef uint16_t script_slurm;
-
 /* "22.05", "22.05.8", "24.11" -> 2205, 2205, 2411; 0: no version. */
 script_slurm script_slurm_parse(const char *text);
 
@@ -69,12 +66,6 @@ struct script_use {
 	size_t word;    /* index of the option's word among those given */
 	uint32_t line;  /* its directive's index; of script_word */
 	uint16_t group; /* component of a heterogeneous job, from 0 */
-};
-
-enum script_command {
-	SCRIPT_SBATCH = 1,
-	SCRIPT_SRUN = 2,
-	SCRIPT_SALLOC = 4,
 };
 
 /*
