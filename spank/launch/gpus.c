@@ -594,6 +594,11 @@ static int set_indices(uint32_t first, uint32_t count, struct launch_environment
 	return launch_environment_set(env, "JAX_LOCAL_DEVICE_IDS", "%s", list);
 }
 
+bool launch_gpus_are_own(uint32_t visible, uint32_t ntasks, uint32_t total)
+{
+	return visible && (uint64_t)visible * ntasks <= total;
+}
+
 /* The first COUNT devices that the task sees are its own. */
 static int set_own(uint32_t count, const struct launch_settings *settings,
 		   struct launch_environment *env)
@@ -633,9 +638,12 @@ int launch_gpus_bind(const struct launch_gpus *gpus, const struct launch_cpuset 
 	if (visible < gpus->count) {
 		if (!error && facts->gpu_variables & variables)
 			error = unset_layers(gpus, env);
-		if (!error && worker && settings->gpus == LAUNCH_GPUS_MASK && visible)
-			error = set_own(visible, settings, env);
-		return error;
+		if (error || !worker || !visible)
+			return error;
+		if (settings->gpus == LAUNCH_GPUS_MASK ||
+		    launch_gpus_are_own(visible, ntasks, gpus->count))
+			return set_own(visible, settings, env);
+		return 0;
 	}
 	if (!error)
 		error = unset_layers(gpus, env);

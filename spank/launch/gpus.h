@@ -113,6 +113,12 @@ const char *launch_gpus_variable(const struct launch_gpus *gpus,
 				 const struct launch_facts *facts);
 
 /*
+ * Whether the VISIBLE GPUs that Slurm has left each of NTASKS tasks, of TOTAL on the
+ * node, are so few that no two tasks need share one, as after --gpus-per-task.
+ */
+bool launch_gpus_are_own(uint32_t visible, uint32_t ntasks, uint32_t total);
+
+/*
  * Adds the binding of the task FACTS (local_rank of NTASKS) to ENV by the mode in
  * SETTINGS: the vendor's device variable, CUDA_DEVICE_ORDER, LOCAL_RANK and
  * JAX_LOCAL_DEVICE_IDS where the mode changes what they must be. GPUS without devices, or
@@ -143,7 +149,8 @@ const char *launch_gpus_variable(const struct launch_gpus *gpus,
  * local=0 makes LOCAL_RANK, and what else the launcher's programs take for the index of
  * their GPU, 0 in mask, first and map; in order it would put all tasks on one GPU, and is
  * ignored. Where Slurm has already given the task fewer GPUs than the step has on the
- * node, or none, its choice is left alone.
+ * node, or none, its choice is left alone; if these can be its own, they are taken for
+ * them in all modes but none, and local=0 holds.
  *
  * -EINVAL with ERR when the map is malformed or names a GPU that the step does not have,
  * and when local_rank is not below NTASKS; -ENOMEM.

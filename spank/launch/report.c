@@ -508,6 +508,24 @@ static void print_order(FILE *out, const struct launch_facts *facts,
 	fprintf(out, "all tasks    %s=%s\n", launch_gpus_variable(gpus, facts), names);
 }
 
+/* Slurm has bound the tasks, and programs go by an index that they then do not have. */
+static void warn_of_index(FILE *out, const struct launch_facts *facts,
+			  const struct launch_settings *settings,
+			  const struct launch_report_node *here)
+{
+	uint32_t visible = launch_facts_visible(facts, here->gpus->count);
+
+	bool own = launch_gpus_are_own(visible, here->ntasks, here->gpus->count);
+
+	if (settings->gpus == LAUNCH_GPUS_ORDER && visible && visible < here->ntasks &&
+	    !(own && settings->local_zero) && launch_has_ranks(facts, settings) &&
+	    launch_shape(facts, settings) == LAUNCH_WORKER)
+		fprintf(out,
+			"warning: Slurm left tasks no GPU at index LOCAL_RANK; leave "
+			"--gpus-per-task and --gpu-bind out%s\n",
+			own ? ", or add local=0" : "");
+}
+
 static void free_bindings(struct launch_binding **bindings)
 {
 	free(*bindings);
@@ -529,6 +547,8 @@ int launch_report_binding(FILE *out, const struct launch_facts *facts,
 		return -ENOMEM;
 	r = launch_gpus_share(here->gpus, here->masks, here->ntasks, facts, settings,
 			      bindings, err);
+	if (r == 0 && !bindings[0].count)
+		warn_of_index(out, facts, settings, here);
 	if (r || !bindings[0].count)
 		return r;
 	tasks.bindings = bindings;

@@ -341,10 +341,19 @@ static const struct binding bindings[] = {
 	{"none", "0,1,2,3", "3,2,1,0", "0-3 4-7", 0, "none", "torch", true, NULL, ""},
 	{"no GPU", "", "", "0-3 4-7", 0, "mask", "torch", true, NULL, ""},
 
-	{"narrowed by Slurm", "0,1,2,3", "3,2,1,0", "0-3 4-7 8-11 12-15", 2, "order",
-	 "torch", false, "1", "CUDA_DEVICE_ORDER=PCI_BUS_ID"},
-	{"narrowed by Slurm", "0,1,2,3", "3,2,1,0", "0-3 4-7", 1, "first", "torch", false,
-	 "0,1", "CUDA_DEVICE_ORDER=PCI_BUS_ID"},
+	{"narrowed by Slurm to the task's own", "0,1,2,3", "3,2,1,0",
+	 "0-3 4-7 8-11 12-15", 2, "order", "torch", false, "1",
+	 "CUDA_DEVICE_ORDER=PCI_BUS_ID JAX_LOCAL_DEVICE_IDS=0"},
+	{"narrowed by Slurm to the task's own, local=0", "0,1,2,3", "3,2,1,0",
+	 "0-3 4-7 8-11 12-15", 2, "order", "torch", true, "1",
+	 "CUDA_DEVICE_ORDER=PCI_BUS_ID JAX_LOCAL_DEVICE_IDS=0 LOCAL_RANK=0"},
+	{"narrowed by Slurm to two of the task's own", "0,1,2,3", "3,2,1,0", "0-3 4-7", 1,
+	 "first", "torch", false, "0,1",
+	 "CUDA_DEVICE_ORDER=PCI_BUS_ID JAX_LOCAL_DEVICE_IDS=0,1"},
+	{"narrowed by Slurm to what tasks share", "0,1,2,3", "3,2,1,0", "0-3 4-7 8-11", 1,
+	 "order", "torch", true, "0,1", "CUDA_DEVICE_ORDER=PCI_BUS_ID"},
+	{"narrowed by Slurm for a launcher", "0,1,2,3", "3,2,1,0", "0-3", 0, "order",
+	 "torchrun", true, "0,1", "CUDA_DEVICE_ORDER=PCI_BUS_ID"},
 	{"narrowed by Slurm, which is what mask does", "0,1,2,3", "3,2,1,0", "0-3 4-7", 1,
 	 "mask", "torch", true, "0,1",
 	 "CUDA_DEVICE_ORDER=PCI_BUS_ID JAX_LOCAL_DEVICE_IDS=0,1 LOCAL_RANK=0"},
@@ -436,11 +445,13 @@ static void leaves_one_layer_of_slurms(void **state)
 		const char *expected;
 	} cases[] = {
 		{BITS(CUDA) | BITS(ROCR) | BITS(ZE) | BITS(ORDINAL),
-		 "-HIP_VISIBLE_DEVICES -CUDA_VISIBLE_DEVICES -GPU_DEVICE_ORDINAL"},
+		 "-HIP_VISIBLE_DEVICES -CUDA_VISIBLE_DEVICES -GPU_DEVICE_ORDINAL "
+		 "JAX_LOCAL_DEVICE_IDS=0"},
 		{BITS(ROCR),
-		 "-HIP_VISIBLE_DEVICES -CUDA_VISIBLE_DEVICES -GPU_DEVICE_ORDINAL"},
+		 "-HIP_VISIBLE_DEVICES -CUDA_VISIBLE_DEVICES -GPU_DEVICE_ORDINAL "
+		 "JAX_LOCAL_DEVICE_IDS=0"},
 		/* HIP reads it too: taking it away would show the task all GPUs. */
-		{BITS(CUDA), ""},
+		{BITS(CUDA), "JAX_LOCAL_DEVICE_IDS=0"},
 	};
 	struct launch_settings settings;
 
@@ -518,6 +529,100 @@ static void sets_the_vendors_variable(void **state)
 		print_environment(&env, text, sizeof(text));
 		assert_string_equal(text, cases[i].expected);
 		launch_environment_clear(&env);
+	}
+}
+
+/* What launch_gpus_share() says of the tasks, each "SEEN:OWN", '/' between two. */
+static void shares_as_it_binds(void **state)
+{
+	static const struct {
+		const char *masks, *mode, *launcher;
+		const char *visible; /* NULL: all */
+		bool pty;
+		const char *expected;
+	} cases[] = {
+		{"0-3 4-7 8-11 12-15", "order", "torch", NULL, false,
+		 "7,6,5,4:7/7,6,5,4:6/7,6,5,4:5/7,6,5,4:4"},
+		{"8-11 0-3", "order", "torch", NULL, false, "5,7,4,6:5/5,7,4,6:7"},
+		/* Tasks 0 and 4 share what is at index 0. */
+		{"0 4 8 12 0", "order", "torch", NULL, false,
+		 "7,6,5,4:7/7,6,5,4:6/7,6,5,4:5/7,6,5,4:4/7,6,5,4:7"},
+		{"0-3", "order", "torchrun", NULL, false, "4,5,6,7:4,5,6,7"},
+		{"0-7 8-15", "mask", "torch", NULL, false, "6,7:6,7/4,5:4,5"},
+		{"0-3 4-7 8-11 12-15", "first", "torch", NULL, false,
+		 "7,4,5,6:7/6,4,5,7:6/5,4,6,7:5/4,5,6,7:4"},
+		{"0 0 0", "6+4,5", "torch", NULL, false, "6,4:6,4/5:5/6,4:6,4"},
+		/* What programs would take by themselves. */
+		{"0 0 0 0 0", "none", "torch", NULL, false,
+		 "4,5,6,7:4/4,5,6,7:5/4,5,6,7:6/4,5,6,7:7/4,5,6,7:4"},
+		{"0-3 4-7", "mask", "torch", NULL, true, "4,5,6,7:4/4,5,6,7:5"},
+		/* Slurm has bound them, and no task sees another's. */
+		{"0-3 4-7", "order", "torch", "4", false, ":/:"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		uint32_t ntasks = set_masks(cases[i].masks);
+		struct launch_error err = {{0}};
+		struct launch_binding shares[8];
+		struct launch_settings settings;
+		char text[256] = "", visible[16];
+		struct launch_facts facts = {
+			.nnodes = 1,
+			.ntasks = ntasks,
+			.local_size = ntasks,
+			.gpu_variables = BITS(CUDA),
+			.gpus = visible,
+			.pty = cases[i].pty,
+		};
+		size_t used = 0;
+
+		snprintf(visible, sizeof(visible), "%s",
+			 cases[i].visible ? cases[i].visible : "4,5,6,7");
+		launch_settings_init(&settings);
+		settings.launcher = launch_launcher_find(cases[i].launcher);
+		set_mode(&settings, cases[i].mode);
+		set_gpus("4,5,6,7", "3,2,1,0");
+		assert_int_equal(launch_gpus_share(&gpus, masks, ntasks, &facts,
+						   &settings, shares, &err),
+				 0);
+		for (uint32_t task = 0; task < ntasks; task++) {
+			const struct launch_binding *one = &shares[task];
+
+			used += sprintf(text + used, "%s", task ? "/" : "");
+			for (uint32_t at = 0; at < one->count; at++)
+				used += sprintf(text + used, "%s%s", at ? "," : "",
+						gpus.gpu[one->gpu[at]].name);
+			used += sprintf(text + used, ":");
+			for (uint32_t at = 0; one->count && at < one->owned; at++)
+				used += sprintf(text + used, "%s%s", at ? "," : "",
+						gpus.gpu[one->gpu[one->own + at]].name);
+		}
+		assert_string_equal(text, cases[i].expected);
+	}
+}
+
+static void names_distances(void **state)
+{
+	static const struct {
+		const char *mask, *name;
+		struct place place;
+	} cases[] = {
+		{"1,15", "local", {"0-1", "0-3", "0-7"}},
+		{"2,15", "NUMA node", {"0-1", "0-3", "0-7"}},
+		{"4,15", "same socket", {"0-1", "0-3", "0-7"}},
+		{"8-15", "other socket", {"0-1", "0-3", "0-7"}},
+		{"", "?", {"0-1", "0-3", "0-7"}},
+		{"0", "?", {NULL, NULL, NULL}},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct launch_gpu gpu;
+
+		put(&gpu, "0", cases[i].place);
+		read_cpus(&masks[0], cases[i].mask);
+		assert_string_equal(
+			launch_distance_name(launch_gpu_distance(&gpu, &masks[0])),
+			cases[i].name);
 	}
 }
 
@@ -646,6 +751,8 @@ int main(void)
 		cmocka_unit_test(assigns_the_nearest),
 		cmocka_unit_test(sets_the_vendors_variable),
 		cmocka_unit_test(leaves_one_layer_of_slurms),
+		cmocka_unit_test(shares_as_it_binds),
+		cmocka_unit_test(names_distances),
 		cmocka_unit_test(refuses_odd_maps),
 		cmocka_unit_test(refuses_odd_ranks),
 		cmocka_unit_test(takes_long_names),

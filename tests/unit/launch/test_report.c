@@ -322,6 +322,258 @@ static void test_binding(void **state)
 	}
 }
 
+/* Four GPUs, two on each of the sockets with the CPUs 0-7 and 8-15, by pairs near. */
+static struct launch_gpus located;
+
+static void locate(const char *names)
+{
+	static const char *const sets[][2] = {
+		{"0-3", "0-7"}, {"4-7", "0-7"}, {"8-11", "8-15"}, {"12-15", "8-15"}};
+
+	memset(&located, 0, sizeof(located));
+	located.vendor = LAUNCH_VENDOR_NVIDIA;
+	for (const char *name = names; *name; name += *name == ',') {
+		struct launch_gpu *gpu = &located.gpu[located.count];
+		size_t length = strcspn(name, ",");
+
+		memcpy(gpu->name, name, length);
+		name += length;
+		gpu->located = true;
+		launch_cpuset_parse(&gpu->local, sets[located.count][0]);
+		gpu->node = gpu->local;
+		launch_cpuset_parse(&gpu->socket, sets[located.count][1]);
+		located.count++;
+	}
+}
+
+/* Of MASKS, separated by blanks, the table and the warnings. */
+static void expect_binding(const char *list, const char *names, const char *visible,
+			   const char *text, uint32_t ncpus, const char *wanted)
+{
+	static struct launch_cpuset cpus[70];
+	struct launch_report_node here = {
+		.masks = cpus, .gpus = &located, .ncpus = ncpus};
+	struct launch_facts facts = {
+		.nnodes = 1, .gpus = (char *)visible, .gpu_variables = 1};
+	struct launch_settings settings;
+	struct launch_error err = {0};
+	char *got = NULL, mask[64];
+	size_t size;
+	int length;
+	FILE *out = open_memstream(&got, &size);
+
+	for (; sscanf(text, "%63s%n", mask, &length) == 1; text += length)
+		assert_int_equal(launch_cpuset_parse(&cpus[here.ntasks++],
+						     strcmp(mask, "?") ? mask : ""),
+				 0);
+	facts.ntasks = facts.local_size = here.ntasks;
+	locate(names);
+	launch_settings_init(&settings);
+	assert_int_equal(launch_settings_parse(&settings, list, &err), 0);
+	assert_int_equal(launch_report_binding(out, &facts, &settings, &here, &err), 0);
+	fclose(out);
+	assert_string_equal(got, wanted);
+	free(got);
+}
+
+static void test_tasks(void **state)
+{
+	expect_binding("torch", "0,1,2,3", "0,1,2,3", "12-15 8-11 4-7 0-3", 16,
+		       "all tasks    CUDA_VISIBLE_DEVICES=3,2,1,0\n"
+		       "LOCAL_RANK  CPUS   GPUS  DISTANCE\n"
+		       "0           12-15  3     local\n"
+		       "1           8-11   2     local\n"
+		       "2           4-7    1     local\n"
+		       "3           0-3    0     local\n");
+	/* Of several, the distance of the farthest. */
+	expect_binding("torch,gpus=mask", "0,1,2,3", "0,1,2,3", "0-3 8-15", 16,
+		       "LOCAL_RANK  CPUS  GPUS  DISTANCE\n"
+		       "0           0-3   0,1   same socket\n"
+		       "1           8-15  2,3   local\n");
+	expect_binding("torch,gpus=first", "GPU-5f,GPU-a0", "GPU-5f,GPU-a0", "4-7 0-3",
+		       16,
+		       "LOCAL_RANK  CPUS  GPUS    DISTANCE\n"
+		       "0           4-7   GPU-a0  local\n"
+		       "1           0-3   GPU-5f  local\n");
+	expect_binding("torchrun", "0,1", "0,1", "0-15", 16,
+		       "all tasks    CUDA_VISIBLE_DEVICES=0,1\n"
+		       "LOCAL_RANK  CPUS  GPUS  DISTANCE\n"
+		       "0           0-15  0,1   local\n");
+	/* Not known, and nothing to warn of. */
+	expect_binding("torch", "0,1", "0,1", "? ?", 16,
+		       "all tasks    CUDA_VISIBLE_DEVICES=0,1\n"
+		       "LOCAL_RANK  CPUS  GPUS  DISTANCE\n"
+		       "0           ?     0     ?\n"
+		       "1           ?     1     ?\n");
+	expect_binding("torch", "", NULL, "0-3 4-7", 16, "");
+	/* The names are a job's. */
+	expect_binding("torch", "0\n,1\a", "0\n,1\a", "0-3 4-7", 16,
+		       "all tasks    CUDA_VISIBLE_DEVICES=0?,1?\n"
+		       "LOCAL_RANK  CPUS  GPUS  DISTANCE\n"
+		       "0           0-3   0?    local\n"
+		       "1           4-7   1?    local\n");
+}
+
+static void test_many_tasks(void **state)
+{
+	char *got = NULL;
+	struct launch_report_node here = {.masks = masks, .gpus = &located};
+	struct launch_facts facts = {
+		.nnodes = 1, .gpus = (char *)"0", .gpu_variables = 1};
+	struct launch_cpuset *cpus = calloc(70, sizeof(*cpus));
+	struct launch_settings settings;
+	struct launch_error err = {0};
+	size_t size;
+	FILE *out = open_memstream(&got, &size);
+
+	locate("0");
+	here.masks = cpus;
+	here.ntasks = facts.ntasks = facts.local_size = 70;
+	launch_settings_init(&settings);
+	assert_int_equal(launch_settings_parse(&settings, "torch", &err), 0);
+	assert_int_equal(launch_report_binding(out, &facts, &settings, &here, &err), 0);
+	fclose(out);
+	assert_non_null(
+		strstr(got, "\n63          ?     0     ?\n... and 6 more tasks\n"));
+	assert_null(strstr(got, "\n64 "));
+	free(got);
+	free(cpus);
+}
+
+/* What costs time, and the option that cures it. */
+static void test_warnings(void **state)
+{
+	static const struct {
+		const char *list, *names, *visible, *masks;
+		uint32_t ncpus;
+		const char *warning; /* NULL: none */
+	} rows[] = {
+		{"torch", "0,1,2,3", "0,1,2,3", "0 4 8 12", 16,
+		 "local ranks 0-3 have one CPU to feed a GPU with; share out the job's "
+		 "16 "
+		 "here: srun --cpus-per-task=4"},
+		{"torch", "0,1,2,3", "0,1,2,3", "0 4-7 8-11 12", 16,
+		 "local ranks 0,3 have one CPU to feed a GPU with; share out the job's "
+		 "16 "
+		 "here: srun --cpus-per-task=4"},
+		/* The job has no more, or it is not known. */
+		{"torch", "0,1", "0,1", "0-1 4", 3,
+		 "local rank 1 has one CPU to feed a GPU with; ask for more in the job: "
+		 "--cpus-per-task=N"},
+		{"torch", "0,1", "0,1", "0-1 4", 0,
+		 "local rank 1 has one CPU to feed a GPU with; ask for more in the job: "
+		 "--cpus-per-task=N"},
+		{"torchrun", "0,1", "0,1", "0", 2,
+		 "local rank 0 has one CPU to feed a GPU with; share out the job's 2 "
+		 "here: "
+		 "srun --cpus-per-task=2"},
+		/* All on the first socket, two for each GPU there, and the job has more.
+		 */
+		{"torch", "0,1,2,3", "0,1,2,3", "0-1 2-3 4-5 6-7", 16,
+		 "local ranks 1,3 have a GPU on a socket where they have no CPU; share "
+		 "out "
+		 "the job's 16 here: srun --cpus-per-task=4"},
+		/* Nor has the job. */
+		{"torch", "0,1,2", "0,1,2", "0-1 4-5 6-7", 6,
+		 "local rank 2 has a GPU on a socket where it has no CPU; take the job's "
+		 "CPUs near its GPUs: sbatch --gres-flags=enforce-binding"},
+		/* It has, but other tasks have them, and more than they have GPUs. */
+		{"torch", "0,1,2", "0,1,2", "0-7 8-11 12-15", 16,
+		 "local rank 2 has a GPU on a socket where it has no CPU; bind: srun "
+		 "--cpu-bind=mask_cpu:0xf,0xf00,0xf0"},
+		{"torch,gpus=mask", "0,1", "0,1", "0-7 8-11,80-83", 16,
+		 "local rank 1 has a GPU on a socket where it has no CPU; bind: srun "
+		 "--cpu-bind=mask_cpu:0xf,0xf0"},
+		/* It was not our choice. */
+		{"torch,gpus=map:3,2", "0,1,2,3", "0,1,2,3", "0-7 8-15", 16,
+		 "local rank 0 has a GPU on a socket where it has no CPU; let gpus=order "
+		 "choose"},
+		/* Slurm's. */
+		{"torch", "0,1,2,3", "2", "0-3 4-7 8-11 12-15", 16,
+		 "Slurm left tasks no GPU at index LOCAL_RANK; leave --gpus-per-task and "
+		 "--gpu-bind out, or add local=0"},
+		{"torch", "0,1,2,3", "0,1", "0-3 4-7 8-11 12-15", 16,
+		 "Slurm left tasks no GPU at index LOCAL_RANK; leave --gpus-per-task and "
+		 "--gpu-bind out"},
+		/* What is as it should be, or cannot be better. */
+		{"torch,local=0", "0,1,2,3", "2", "0-3 4-7 8-11 12-15", 16, NULL},
+		{"torch,gpus=mask", "0,1,2,3", "2", "0-3 4-7 8-11 12-15", 16, NULL},
+		{"torch", "0,1,2,3", "0", "0-15", 16, NULL},
+		{"torchrun", "0,1,2,3", "0", "0-15", 16, NULL},
+		{"torch", "0,1,2,3", NULL, "0-3 4-7 8-11 12-15", 16, NULL},
+		{"torch", "0,1,2,3", "0,1,2,3", "0-1 2-3 8-9 10-11", 16, NULL},
+		{"torch", "0,1,2,3", "0,1,2,3", "? ? ? ?", 16, NULL},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_report_node here = {.gpus = &located,
+						  .ncpus = rows[i].ncpus};
+		struct launch_facts facts = {.nnodes = 1,
+					     .gpus = (char *)rows[i].visible,
+					     .gpu_variables = rows[i].visible ? 1 : 0};
+		static struct launch_cpuset cpus[8];
+		const char *text = rows[i].masks;
+		char *got = NULL, mask[64], want[256];
+		struct launch_settings settings;
+		struct launch_error err = {0};
+		const char *warning;
+		size_t size;
+		int length;
+		FILE *out = open_memstream(&got, &size);
+
+		for (; sscanf(text, "%63s%n", mask, &length) == 1; text += length)
+			launch_cpuset_parse(&cpus[here.ntasks++],
+					    strcmp(mask, "?") ? mask : "");
+		here.masks = cpus;
+		facts.ntasks = facts.local_size = here.ntasks;
+		locate(rows[i].names);
+		launch_settings_init(&settings);
+		assert_int_equal(launch_settings_parse(&settings, rows[i].list, &err), 0);
+		assert_int_equal(
+			launch_report_binding(out, &facts, &settings, &here, &err), 0);
+		fclose(out);
+		warning = strstr(got, "warning: ");
+		snprintf(want, sizeof(want), "warning: %s\n", rows[i].warning);
+		if (!rows[i].warning != !warning ||
+		    (warning && strcmp(warning, want) != 0))
+			fail_msg("row %zu: %s", i, got);
+		free(got);
+	}
+}
+
+/* Masks that nobody would copy are not printed. */
+static void test_long_masks(void **state)
+{
+	static struct launch_cpuset cpus[2];
+	const struct launch_report_node here = {
+		.masks = cpus, .ntasks = 2, .gpus = &located, .ncpus = 0};
+	struct launch_facts facts = {.nnodes = 1,
+				     .ntasks = 2,
+				     .local_size = 2,
+				     .gpus = (char *)"0,1",
+				     .gpu_variables = 1};
+	struct launch_settings settings;
+	struct launch_error err = {0};
+	char *got = NULL;
+	size_t size;
+	FILE *out = open_memstream(&got, &size);
+
+	locate("0,1");
+	for (int i = 0; i < 2; i++) {
+		launch_cpuset_parse(&located.gpu[i].local, "4000-4095");
+		located.gpu[i].socket = located.gpu[i].node = located.gpu[i].local;
+	}
+	launch_cpuset_parse(&cpus[0], "4000-4095");
+	launch_cpuset_parse(&cpus[1], "0-7");
+	launch_settings_init(&settings);
+	assert_int_equal(launch_settings_parse(&settings, "torch", &err), 0);
+	assert_int_equal(launch_report_binding(out, &facts, &settings, &here, &err), 0);
+	fclose(out);
+	assert_non_null(strstr(got, "has no CPU; spread the tasks: srun "
+				    "--distribution=block:cyclic\n"));
+	free(got);
+}
+
 /* Nothing of a job's environment forges a line, or drives a terminal. */
 static void test_printable(void **state)
 {
@@ -407,6 +659,8 @@ int main(void)
 		cmocka_unit_test(test_sorted_names), cmocka_unit_test(test_no_ranks),
 		cmocka_unit_test(test_here),         cmocka_unit_test(test_binding),
 		cmocka_unit_test(test_printable),    cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_tasks),        cmocka_unit_test(test_many_tasks),
+		cmocka_unit_test(test_warnings),     cmocka_unit_test(test_long_masks),
 	};
 
 	return cmocka_run_group_tests_name("report", tests, NULL, NULL);
