@@ -1,88 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which GPUs stand behind a step's device list and which CPUs are near them, from the
- * text files of /proc and /sys: two small files a GPU and one a socket. NVIDIA's GPUs are
- * located; AMD's are recognised, for the sake of their variable, and everything else is
- * left in Slurm's order.
+ * text files of /proc and /sys: a few small files a GPU and one a socket. Whatever cannot
+ * be told is left in Slurm's order.
  */
+#include "spank/launch/cards.h"
 #include "spank/launch/gpus.h"
+#include "spank/launch/tree.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
-/* A list of every second CPU of LAUNCH_CPUS_MAX has about 10 kB. */
-#define TEXT_MAX 16384
+#define CPU "%s/devices/system/cpu/cpu%u"
 
-#define CPU "%s/sys/devices/system/cpu/cpu%u"
-
-/* One of the driver's GPUs. */
-struct card {
-	unsigned long long address; /* domain, bus, device, function: the sort key */
-	char bus[24];               /* "0000:07:00.0" */
-	char uuid[48];              /* "GPU-..."; "" when the driver does not say */
-};
-
-struct cards {
-	uint32_t count;
-	struct card card[LAUNCH_GPUS_MAX];
-};
+/* More than any index. */
+#define NO_INDEX UINT32_MAX
 
 /* Part of a comma-separated list. */
 struct token {
 	const char *text;
 	size_t length;
 };
-
-static void close_directory(DIR **dir)
-{
-	if (*dir)
-		closedir(*dir);
-}
-
-/* Whole file of a formatted name into TEXT; -EFBIG rather than a part of it. */
-__attribute__((format(printf, 3, 4))) static int read_text(char *text, size_t size,
-							   const char *format, ...)
-{
-	char path[PATH_MAX];
-	size_t used = 0;
-	ssize_t got;
-	va_list arguments;
-	int fd, length;
-
-	va_start(arguments, format);
-	length = vsnprintf(path, sizeof(path), format, arguments);
-	va_end(arguments);
-	if (length < 0 || (size_t)length >= sizeof(path))
-		return -ENAMETOOLONG;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	do {
-		got = read(fd, text + used, size - used);
-		if (got > 0)
-			used += (size_t)got;
-	} while ((got > 0 && used < size) || (got < 0 && errno == EINTR));
-	if (got < 0) {
-		int error = errno;
-
-		close(fd);
-		return -error;
-	}
-	close(fd);
-	if (used == size)
-		return -EFBIG;
-	text[used] = '\0';
-	return 0;
-}
 
 /* Next token of *LIST, which moves behind it; empty ones are passed over. */
 static bool next_token(const char **list, struct token *token)
@@ -111,108 +53,51 @@ static bool has_prefix(const struct token *token, const char *prefix)
 	       !strncasecmp(token->text, prefix, strlen(prefix));
 }
 
-/* Value of a line "NAME<blanks>value"; NULL when there is none. */
-static const char *find_field(const char *text, const char *name)
+/*
+ * Number in a token: all of it, or, as Level Zero writes a tile of a device, up to a dot
+ * ("1.0": ZE_AFFINITY_MASK in its specification). NO_INDEX when there is none.
+ */
+static uint32_t read_index(const struct token *token)
 {
-	while (text) {
-		if (!strncmp(text, name, strlen(name))) {
-			text += strlen(name);
-			return text + strspn(text, " \t");
-		}
-		text = strchr(text, '\n');
-		if (text)
-			text++;
+	uint32_t index = 0;
+	size_t i;
+
+	for (i = 0; i < token->length && isdigit((unsigned char)token->text[i]); i++) {
+		index = index * 10 + (uint32_t)(token->text[i] - '0');
+		if (index > LAUNCH_GPUS_MAX * LAUNCH_GPUS_MAX)
+			return NO_INDEX;
+	}
+	if (!i || (i < token->length && token->text[i] != '.'))
+		return NO_INDEX;
+	return index;
+}
+
+/* The card at INDEX; with FLAT its tiles count one by one, with OPEN only what is ours.
+ */
+static const struct launch_card *find_index(const struct launch_cards *cards,
+					    uint32_t index, bool flat, bool open)
+{
+	for (uint32_t i = 0; i < cards->count; i++) {
+		const struct launch_card *card = &cards->card[i];
+		uint32_t devices = flat ? card->tiles : 1;
+
+		if (open && card->denied)
+			continue;
+		if (index < devices)
+			return card;
+		index -= devices;
 	}
 	return NULL;
 }
 
-static int compare_cards(const void *a, const void *b)
-{
-	const struct card *left = a, *right = b;
-
-	return (left->address > right->address) - (left->address < right->address);
-}
-
-/* "0000:07:00.0", all hexadecimal; the domain may have up to eight digits. */
-static bool parse_bus(struct card *card, const char *name)
-{
-	unsigned int domain, bus, device, function;
-	int end = 0;
-
-	if (strlen(name) >= sizeof(card->bus) || !isxdigit((unsigned char)name[0]))
-		return false;
-	if (sscanf(name, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &end) !=
-		    4 ||
-	    name[end])
-		return false;
-	strcpy(card->bus, name);
-	card->address =
-		(unsigned long long)domain << 24 | bus << 16 | device << 8 | function;
-	return true;
-}
-
 /*
- * The GPUs of NVIDIA's driver by bus address: CUDA counts in this order under
- * CUDA_DEVICE_ORDER=PCI_BUS_ID (CUDA C Programming Guide, "CUDA Environment Variables"),
- * and so do NVML and, through it, Slurm's AutoDetect. The minor number of /dev/nvidiaN is
- * another order. GPUs that the driver was told to exclude are listed here too, but
- * programs never see them.
+ * The GPU of "GPU-<uuid>", of which CUDA and ROCm take a unique beginning too, or the
+ * parent of "MIG-GPU-<uuid>/<instance>/<instance>".
  */
-static void read_nvidia(struct cards *cards, const char *root)
+static const struct launch_card *find_uuid(const struct launch_cards *cards,
+					   const struct token *token)
 {
-	__attribute__((cleanup(close_directory))) DIR *dir = NULL;
-	char path[PATH_MAX];
-	struct dirent *entry;
-	char text[4096];
-
-	cards->count = 0;
-	if (snprintf(path, sizeof(path), "%s/proc/driver/nvidia/gpus", root) >= PATH_MAX)
-		return;
-	dir = opendir(path);
-	while (dir && cards->count < LAUNCH_GPUS_MAX && (entry = readdir(dir))) {
-		struct card *card = &cards->card[cards->count];
-		const char *value;
-
-		if (!parse_bus(card, entry->d_name))
-			continue;
-		card->uuid[0] = '\0';
-		cards->count++;
-		if (read_text(text, sizeof(text), "%s/%s/information", path, card->bus))
-			continue;
-		value = find_field(text, "GPU Excluded:");
-		/* The older drivers' name of it. */
-		if (!value)
-			value = find_field(text, "Blacklisted:");
-		if (value && *value == 'Y')
-			cards->count--;
-		value = find_field(text, "GPU UUID:");
-		if (value)
-			snprintf(card->uuid, sizeof(card->uuid), "%.*s",
-				 (int)strcspn(value, " \t\n"), value);
-	}
-	qsort(cards->card, cards->count, sizeof(cards->card[0]), compare_cards);
-}
-
-/* The GPU that an index means; NULL when it is none or there is no such GPU. */
-static const struct card *find_index(const struct cards *cards, const struct token *token)
-{
-	uint32_t index = 0;
-
-	for (size_t i = 0; i < token->length; i++) {
-		if (!isdigit((unsigned char)token->text[i]) || index > LAUNCH_GPUS_MAX)
-			return NULL;
-		index = index * 10 + (uint32_t)(token->text[i] - '0');
-	}
-	return index < cards->count ? &cards->card[index] : NULL;
-}
-
-/*
- * The GPU of "GPU-<uuid>", of which CUDA takes a unique beginning too, or the parent of
- * "MIG-GPU-<uuid>/<instance>/<instance>". "MIG-<uuid>" does not name its parent.
- */
-static const struct card *find_uuid(const struct cards *cards, const struct token *token)
-{
-	const struct card *found = NULL;
+	const struct launch_card *found = NULL;
 	struct token uuid = *token;
 
 	if (has_prefix(&uuid, "MIG-GPU-")) {
@@ -232,23 +117,88 @@ static const struct card *find_uuid(const struct cards *cards, const struct toke
 }
 
 /*
+ * "MIG-<uuid>" does not name its parent, and the driver tells nothing of these UUIDs but
+ * through NVML; it does tell which GPUs are divided, and where only one that we may use
+ * is, it is this one's instance.
+ */
+static const struct launch_card *find_divided(const struct launch_cards *cards)
+{
+	const struct launch_card *found = NULL;
+
+	for (uint32_t i = 0; i < cards->count; i++) {
+		if (!cards->card[i].divided || cards->card[i].denied)
+			continue;
+		if (found)
+			return NULL;
+		found = &cards->card[i];
+	}
+	return found;
+}
+
+/*
+ * Whether a list counts tiles (ZE_FLAT_DEVICE_HIERARCHY=FLAT) and not cards: its numbers
+ * go beyond these. Where they do not, it has Slurm's numbers of the cards, and the site
+ * sets COMPOSITE for its users.
+ */
+static bool counts_tiles(const struct launch_cards *cards, const struct launch_gpus *gpus)
+{
+	bool beyond = false;
+
+	for (uint32_t i = 0; i < gpus->count; i++) {
+		struct token token = {gpus->gpu[i].name, strlen(gpus->gpu[i].name)};
+		uint32_t index = read_index(&token);
+
+		if (memchr(token.text, '.', token.length))
+			return false;
+		beyond |= index != NO_INDEX && index >= cards->count;
+	}
+	return beyond;
+}
+
+/*
+ * An index counts the GPUs that the process may use. Where a device cgroup hides others
+ * from us, these are known. Where it hides them from the tasks only (cgroup v2, in which
+ * slurmstepd is not under the constraint of its step), the list counts from 0 among what
+ * is left, and SLURM_STEP_GPUS still has the node's own numbers
+ * (gres_use_local_device_index() in Slurm's src/interfaces/gres.c): PAIRED, the same
+ * entry of that.
+ */
+static const struct launch_card *find_card(const struct launch_cards *cards,
+					   const struct token *token,
+					   const struct token *paired, bool flat)
+{
+	const struct launch_card *card = find_uuid(cards, token);
+	bool hidden = false;
+
+	if (card)
+		return card;
+	if (has_prefix(token, "MIG-"))
+		return has_prefix(token, "MIG-GPU-") ? NULL : find_divided(cards);
+	for (uint32_t i = 0; i < cards->count; i++)
+		hidden |= cards->card[i].denied;
+	if (hidden)
+		card = find_index(cards, read_index(token), flat, true);
+	return card ? card : find_index(cards, read_index(paired), flat, false);
+}
+
+/*
  * The CPUs of the packages that LOCAL touches, by the name that Linux has used since 5.3
  * or by the older one (Documentation/ABI/stable/sysfs-devices-system-cpu). LOCAL itself
  * where neither is there.
  */
 static void read_socket(struct launch_cpuset *socket, const struct launch_cpuset *local,
-			const char *root)
+			const struct launch_tree *tree)
 {
 	struct launch_cpuset rest = *local, package;
-	char text[TEXT_MAX];
+	char text[LAUNCH_TREE_TEXT_MAX];
 	uint32_t cpu;
 
 	*socket = *local;
 	while ((cpu = launch_cpuset_first(&rest)) < LAUNCH_CPUS_MAX) {
-		if (read_text(text, sizeof(text), CPU "/topology/package_cpus_list", root,
-			      cpu) &&
-		    read_text(text, sizeof(text), CPU "/topology/core_siblings_list",
-			      root, cpu))
+		if (launch_tree_read(tree, text, sizeof(text),
+				     CPU "/topology/package_cpus_list", tree->sys, cpu) &&
+		    launch_tree_read(tree, text, sizeof(text),
+				     CPU "/topology/core_siblings_list", tree->sys, cpu))
 			return;
 		if (launch_cpuset_parse(&package, text))
 			return;
@@ -261,6 +211,26 @@ static void read_socket(struct launch_cpuset *socket, const struct launch_cpuset
 }
 
 /*
+ * A compute partition of AMD's MI300 has a function of its own in older kernels, which
+ * the bus does not have: its neighbours are those of function 0.
+ */
+static int read_local(struct launch_cpuset *local, const struct launch_card *card,
+		      const struct launch_tree *tree)
+{
+	int most = (int)strcspn(card->bus, ".");
+	char text[LAUNCH_TREE_TEXT_MAX];
+	int error = launch_tree_read(tree, text, sizeof(text),
+				     "%s/bus/pci/devices/%s/local_cpulist", tree->sys,
+				     card->bus);
+
+	if (error == -ENOENT && card->vendor == LAUNCH_VENDOR_AMD)
+		error = launch_tree_read(tree, text, sizeof(text),
+					 "%s/bus/pci/devices/%.*s.0/local_cpulist",
+					 tree->sys, most, card->bus);
+	return error ? error : launch_cpuset_parse(local, text);
+}
+
+/*
  * local_cpulist is the CPUs of the GPU's NUMA node, whatever the node's number, and all
  * CPUs when the firmware names no node (pci_dev_show_local_cpu() in Linux's
  * drivers/pci/pci-sysfs.c), so that numa_node and the node's own list say nothing more. A
@@ -268,14 +238,10 @@ static void read_socket(struct launch_cpuset *socket, const struct launch_cpuset
  * has memory only.
  */
 static void locate(struct launch_gpus *gpus, struct launch_gpu *gpu,
-		   const struct card *card, const struct launch_cpuset *online,
-		   const char *root)
+		   const struct launch_card *card, const struct launch_cpuset *online,
+		   const struct launch_tree *tree)
 {
-	char text[TEXT_MAX];
-
-	if (read_text(text, sizeof(text), "%s/sys/bus/pci/devices/%s/local_cpulist", root,
-		      card->bus) ||
-	    launch_cpuset_parse(&gpu->local, text) ||
+	if (!card->bus[0] || read_local(&gpu->local, card, tree) ||
 	    launch_cpuset_first(&gpu->local) == LAUNCH_CPUS_MAX ||
 	    !memcmp(&gpu->local, online, sizeof(*online)))
 		return;
@@ -288,39 +254,8 @@ static void locate(struct launch_gpus *gpus, struct launch_gpu *gpu,
 			return;
 		}
 	}
-	read_socket(&gpu->socket, &gpu->local, root);
+	read_socket(&gpu->socket, &gpu->local, tree);
 	gpu->located = true;
-}
-
-/*
- * Whether AMD's driver has at least COUNT GPUs: nodes of its topology with a gpu_id that
- * is not 0 (CPUs have 0), or that the step's device cgroup keeps from us (kfd_topology.c
- * in Linux). More devices than that are not AMD's, as on a workstation whose processor
- * has a small GPU of its own.
- */
-static bool has_amd(const char *root, uint32_t count)
-{
-	__attribute__((cleanup(close_directory))) DIR *dir = NULL;
-	char path[PATH_MAX];
-	struct dirent *entry;
-	uint32_t found = 0;
-	char text[32];
-
-	if (snprintf(path, sizeof(path), "%s/sys/class/kfd/kfd/topology/nodes", root) >=
-	    PATH_MAX)
-		return false;
-	dir = opendir(path);
-	while (dir && found < count && (entry = readdir(dir))) {
-		int error;
-
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		error = read_text(text, sizeof(text), "%s/%s/gpu_id", path,
-				  entry->d_name);
-		if (error == -EPERM || (!error && strtoul(text, NULL, 10)))
-			found++;
-	}
-	return found == count;
 }
 
 static int read_names(struct launch_gpus *gpus, const char *list,
@@ -355,12 +290,56 @@ static int read_names(struct launch_gpus *gpus, const char *list,
 	return 0;
 }
 
+/*
+ * Finds the GPUs of the list among CARDS; CERTAIN: it is enough that one of them is
+ * there. Otherwise there must be as many as the list has.
+ */
+static bool find_cards(const struct launch_cards *cards, const struct launch_gpus *gpus,
+		       const char *step_gpus, bool certain,
+		       const struct launch_card **card_of)
+{
+	bool flat, one = false;
+	uint32_t devices = 0;
+
+	if (!cards->count)
+		return false;
+	flat = cards->card[0].vendor == LAUNCH_VENDOR_INTEL && counts_tiles(cards, gpus);
+	for (uint32_t i = 0; i < gpus->count; i++) {
+		struct token token = {gpus->gpu[i].name, strlen(gpus->gpu[i].name)};
+		struct token paired = token;
+
+		if (step_gpus)
+			next_token(&step_gpus, &paired);
+		card_of[i] = find_card(cards, &token, &paired, flat);
+		one |= card_of[i] || has_prefix(&token, "MIG-");
+	}
+	for (uint32_t i = 0; i < cards->count; i++)
+		devices += cards->card[i].tiles;
+	return certain ? one : devices >= gpus->count;
+}
+
+/*
+ * Where to look for the step's GPUs, in turn. NVIDIA's driver has only what Slurm may
+ * give away; AMD's and Intel's also serve the small graphics of a workstation's
+ * processor, and on the bus there is anything.
+ */
+static const struct {
+	void (*read)(struct launch_cards *cards, const struct launch_tree *tree);
+	bool certain;
+} sources[] = {{launch_cards_nvidia, true},
+	       {launch_cards_amd, false},
+	       {launch_cards_intel, false},
+	       {launch_cards_pci, false}};
+
 int launch_gpus_read(struct launch_gpus *gpus, const char *list, const char *step_gpus,
 		     const char *root, struct launch_error *err)
 {
+	const struct launch_card *card_of[LAUNCH_GPUS_MAX];
 	struct launch_cpuset online = {0};
-	struct cards cards;
-	char text[TEXT_MAX];
+	char text[LAUNCH_TREE_TEXT_MAX];
+	struct launch_cards cards;
+	struct launch_tree tree;
+	bool found = false;
 	int error;
 
 	gpus->vendor = LAUNCH_VENDOR_UNKNOWN;
@@ -372,30 +351,22 @@ int launch_gpus_read(struct launch_gpus *gpus, const char *list, const char *ste
 		return error;
 	if (!step_gpus || count_tokens(step_gpus) != gpus->count)
 		step_gpus = NULL;
-	read_nvidia(&cards, root);
-	if (cards.count &&
-	    !read_text(text, sizeof(text), "%s/sys/devices/system/cpu/online", root))
-		launch_cpuset_parse(&online, text);
-	for (uint32_t i = 0; i < gpus->count; i++) {
-		struct launch_gpu *gpu = &gpus->gpu[i];
-		struct token token = {gpu->name, strlen(gpu->name)}, paired = token;
-		const struct card *card = find_uuid(&cards, &token);
-
-		/*
-		 * Where a device cgroup hides the other GPUs, the list counts from 0
-		 * among those left, and SLURM_STEP_GPUS still has the node's own numbers
-		 * (gres_use_local_device_index() in Slurm's src/interfaces/gres.c).
-		 */
-		if (step_gpus)
-			next_token(&step_gpus, &paired);
-		if (!card && !has_prefix(&token, "MIG-"))
-			card = find_index(&cards, &paired);
-		if (card)
-			locate(gpus, gpu, card, &online, root);
-		if (card || has_prefix(&token, "MIG-"))
-			gpus->vendor = LAUNCH_VENDOR_NVIDIA;
+	launch_tree_init(&tree, root);
+	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources) && !found; i++) {
+		sources[i].read(&cards, &tree);
+		found = find_cards(&cards, gpus, step_gpus, sources[i].certain, card_of);
 	}
-	if (gpus->vendor == LAUNCH_VENDOR_UNKNOWN && has_amd(root, gpus->count))
-		gpus->vendor = LAUNCH_VENDOR_AMD;
+	/* Nobody else has such instances, whatever a container shows of the driver. */
+	if (!found && !strncmp(gpus->gpu[0].name, "MIG-", strlen("MIG-")))
+		gpus->vendor = LAUNCH_VENDOR_NVIDIA;
+	if (!found)
+		return 0;
+	gpus->vendor = cards.card[0].vendor;
+	if (!launch_tree_read(&tree, text, sizeof(text), "%s/devices/system/cpu/online",
+			      tree.sys))
+		launch_cpuset_parse(&online, text);
+	for (uint32_t i = 0; i < gpus->count; i++)
+		if (card_of[i])
+			locate(gpus, &gpus->gpu[i], card_of[i], &online, &tree);
 	return 0;
 }

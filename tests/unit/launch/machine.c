@@ -145,55 +145,132 @@ void machine_file(const char *root, const char *name, const char *text)
 	assert_int_equal(fclose(file), 0);
 }
 
+static void plant_nvidia(const struct machine *machine, const char *root, uint32_t i)
+{
+	const struct machine_gpu *gpu = &machine->gpu[i];
+	char name[256], text[1024];
+
+	snprintf(name, sizeof(name), "proc/driver/nvidia/gpus/%s/information", gpu->bus);
+	snprintf(text, sizeof(text),
+		 "Model: \t\t NVIDIA A100-SXM4-40GB\n"
+		 "IRQ:   \t\t %u\n"
+		 "GPU UUID: \t GPU-%08x-0000-1111-2222-333344445555\n"
+		 "Video BIOS: \t 92.00.19.00.0c\n"
+		 "Bus Type: \t PCIe\n"
+		 "DMA Size: \t 47 bits\n"
+		 "DMA Mask: \t 0x7fffffffffff\n"
+		 "Bus Location: \t %s\n"
+		 "Device Minor: \t %u\n"
+		 "GPU Firmware: \t 535.129.03\n"
+		 "GPU Excluded:\t No\n",
+		 300 + i, 0xc0ffee00 + i, gpu->bus, machine->ngpus - 1 - i);
+	machine_file(root, name, text);
+}
+
+void machine_kfd(const char *root, uint32_t node, uint32_t gpu_id, const char *bus,
+		 uint32_t partition, unsigned long long unique_id, uint32_t minor)
+{
+	unsigned int domain = 0, number = 0, device = 0, function = 0;
+	char name[256], text[1024];
+
+	snprintf(name, sizeof(name), "sys/class/kfd/kfd/topology/nodes/%u/gpu_id", node);
+	snprintf(text, sizeof(text), "%u\n", gpu_id);
+	machine_file(root, name, text);
+	if (gpu_id)
+		assert_int_equal(
+			sscanf(bus, "%x:%x:%x.%x", &domain, &number, &device, &function),
+			4);
+	snprintf(name, sizeof(name), "sys/class/kfd/kfd/topology/nodes/%u/properties",
+		 node);
+	snprintf(text, sizeof(text),
+		 "cpu_cores_count %u\n"
+		 "simd_count %u\n"
+		 "mem_banks_count 1\n"
+		 "max_waves_per_simd 8\n"
+		 "vendor_id %u\n"
+		 "device_id 29704\n"
+		 "location_id %u\n"
+		 "domain %u\n"
+		 "drm_render_minor %u\n"
+		 "hive_id 7262117434923061\n"
+		 "unique_id %llu\n",
+		 gpu_id ? 0 : 64, gpu_id ? 440 : 0, gpu_id ? 4098 : 0,
+		 number << 8 | device << 3 | function | partition, domain, minor,
+		 unique_id);
+	machine_file(root, name, text);
+}
+
+void machine_drm(const char *root, const char *entry, const char *bus, const char *id)
+{
+	char name[256], text[1024];
+
+	snprintf(name, sizeof(name), "sys/class/drm/%s/device/uevent", entry);
+	snprintf(text, sizeof(text),
+		 "DRIVER=i915\nPCI_CLASS=38000\nPCI_ID=%s\nPCI_SUBSYS_ID=8086:0000\n"
+		 "PCI_SLOT_NAME=%s\nMODALIAS=pci:v00008086d00000BD5\n",
+		 id, bus);
+	machine_file(root, name, text);
+}
+
+/* As i915 shows a GPU of two tiles: its engines have a directory each. */
+static void plant_intel(const char *root, uint32_t i, const char *bus)
+{
+	char name[64];
+
+	snprintf(name, sizeof(name), "renderD%u", 128 + i);
+	machine_drm(root, name, bus, "8086:0BD5");
+	/* Number 0 is the BMC's. */
+	snprintf(name, sizeof(name), "card%u", 1 + i);
+	machine_drm(root, name, bus, "8086:0BD5");
+	for (uint32_t tile = 0; tile < 2; tile++) {
+		snprintf(name, sizeof(name), "sys/class/drm/card%u/gt/gt%u/id", 1 + i,
+			 tile);
+		machine_file(root, name, "0\n");
+	}
+}
+
+static void plant_gpu(const struct machine *machine, const char *root, uint32_t i)
+{
+	const struct machine_gpu *gpu = &machine->gpu[i];
+	struct launch_cpuset socket = machine_socket(machine, &gpu->local);
+	char name[256], text[1024];
+
+	if (strcmp(machine->vendor, "nvidia") == 0)
+		plant_nvidia(machine, root, i);
+	else if (strcmp(machine->vendor, "amd") == 0)
+		machine_kfd(root, machine->npackages + i, 51000 + i, gpu->bus, 0,
+			    0xfeed00000000ULL + i, 128 + i);
+	else
+		plant_intel(root, i, gpu->bus);
+	snprintf(name, sizeof(name), "sys/bus/pci/devices/%s/local_cpulist", gpu->bus);
+	snprintf(text, sizeof(text), "%s\n", gpu->cpus);
+	machine_file(root, name, text);
+	for (uint32_t j = 0; j < machine->npackages; j++) {
+		struct launch_cpuset part = machine->packages[j];
+
+		for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
+			part.bits[word] &= socket.bits[word] & gpu->local.bits[word];
+		if (launch_cpuset_first(&part) == LAUNCH_CPUS_MAX)
+			continue;
+		snprintf(name, sizeof(name),
+			 "sys/devices/system/cpu/cpu%u/topology/package_cpus_list",
+			 launch_cpuset_first(&part));
+		snprintf(text, sizeof(text), "%s\n", machine->package[j]);
+		machine_file(root, name, text);
+	}
+}
+
 void machine_plant(const struct machine *machine, char *root, size_t size)
 {
-	char name[256], text[1024], online[LAUNCH_CPUS_MAX];
 	struct launch_cpuset all = {0};
+	char online[LAUNCH_CPUS_MAX];
 
 	machine_root(root, size);
-	for (uint32_t i = 0; i < machine->ngpus; i++) {
-		const struct machine_gpu *gpu = &machine->gpu[i];
-		struct launch_cpuset socket = machine_socket(machine, &gpu->local);
-
-		if (strcmp(machine->vendor, "nvidia") == 0) {
-			snprintf(name, sizeof(name),
-				 "proc/driver/nvidia/gpus/%s/information", gpu->bus);
-			snprintf(text, sizeof(text),
-				 "Model: \t\t NVIDIA A100-SXM4-40GB\n"
-				 "IRQ:   \t\t %u\n"
-				 "GPU UUID: \t GPU-%08x-0000-1111-2222-333344445555\n"
-				 "Video BIOS: \t 92.00.19.00.0c\n"
-				 "Bus Type: \t PCIe\n"
-				 "DMA Size: \t 47 bits\n"
-				 "DMA Mask: \t 0x7fffffffffff\n"
-				 "Bus Location: \t %s\n"
-				 "Device Minor: \t %u\n"
-				 "GPU Firmware: \t 535.129.03\n"
-				 "GPU Excluded:\t No\n",
-				 300 + i, 0xc0ffee00 + i, gpu->bus,
-				 machine->ngpus - 1 - i);
-			machine_file(root, name, text);
-		}
-		snprintf(name, sizeof(name), "sys/bus/pci/devices/%s/local_cpulist",
-			 gpu->bus);
-		snprintf(text, sizeof(text), "%s\n", gpu->cpus);
-		machine_file(root, name, text);
-		for (uint32_t j = 0; j < machine->npackages; j++) {
-			struct launch_cpuset part = machine->packages[j];
-
-			for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
-				part.bits[word] &=
-					socket.bits[word] & gpu->local.bits[word];
-			if (launch_cpuset_first(&part) == LAUNCH_CPUS_MAX)
-				continue;
-			snprintf(
-				name, sizeof(name),
-				"sys/devices/system/cpu/cpu%u/topology/package_cpus_list",
-				launch_cpuset_first(&part));
-			snprintf(text, sizeof(text), "%s\n", machine->package[j]);
-			machine_file(root, name, text);
-		}
-	}
+	if (strcmp(machine->vendor, "amd") == 0)
+		for (uint32_t i = 0; i < machine->npackages; i++)
+			machine_kfd(root, i, 0, NULL, 0, 0, 0);
+	for (uint32_t i = 0; i < machine->ngpus; i++)
+		plant_gpu(machine, root, i);
 	for (uint32_t i = 0; i < machine->npackages; i++)
 		for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
 			all.bits[word] |= machine->packages[i].bits[word];

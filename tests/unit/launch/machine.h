@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Recorded machines for the tests: a text file each in machines/, and from it a tree of
- * the files that Linux and NVIDIA's driver would show there.
+ * the files that Linux and the vendor's driver would show there.
  *
  *  vendor nvidia|amd|intel
  *  package CPUS			one a socket
@@ -58,6 +58,16 @@ void machine_plant(const struct machine *machine, char *root, size_t size);
 
 /* Makes one file, and the directories above it, below ROOT. */
 void machine_file(const char *root, const char *name, const char *text);
+
+/*
+ * Makes a node of the topology of AMD's driver: a CPU when GPU_ID is 0, or a GPU at BUS.
+ * PARTITION is or'ed to its location as the kernel does where a GPU has several nodes.
+ */
+void machine_kfd(const char *root, uint32_t node, uint32_t gpu_id, const char *bus,
+		 uint32_t partition, unsigned long long unique_id, uint32_t minor);
+
+/* Makes ENTRY ("card0", "renderD128") of /sys/class/drm, of the device ID at BUS. */
+void machine_drm(const char *root, const char *entry, const char *bus, const char *id);
 
 /* Makes a new, empty directory for a tree. */
 void machine_root(char *root, size_t size);

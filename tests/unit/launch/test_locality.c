@@ -12,15 +12,68 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <cmocka.h>
 
 /* Four GPUs on four NUMA nodes of one socket, against the order of the cores. */
 #define PERLMUTTER        "machines/perlmutter.txt"
 #define PERLMUTTER_GPU(n) "proc/driver/nvidia/gpus/0000:" n ":00.0/information"
 
+/* ROCm's order is neither that of the addresses nor that of the NUMA nodes. */
+#define ROME "machines/rccl_rome_nps4_8gpu.txt"
+
 static struct launch_gpus gpus;
 static struct machine machine;
 static char root[128];
+
+/* What a device cgroup would deny: ends of file names, separated by blanks. */
+static const char *denied = "";
+
+static bool is_denied(const char *path)
+{
+	char list[256], *save = NULL;
+
+	snprintf(list, sizeof(list), "%s", denied);
+	for (char *end = strtok_r(list, " ", &save); end;
+	     end = strtok_r(NULL, " ", &save)) {
+		size_t length = strlen(path), tail = strlen(end);
+
+		if (length >= tail && strcmp(path + length - tail, end) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The linker puts these two in the place of the system's (--wrap). */
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+ssize_t __real_read(int fd, void *buffer, size_t size);
+ssize_t __wrap_read(int fd, void *buffer, size_t size);
+
+int __wrap_access(const char *path, int mode)
+{
+	if (!is_denied(path))
+		return __real_access(path, mode);
+	errno = EPERM;
+	return -1;
+}
+
+/* The topology of AMD's driver opens for everybody and then says nothing. */
+ssize_t __wrap_read(int fd, void *buffer, size_t size)
+{
+	char link[64], path[512];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, path, sizeof(path) - 1);
+	path[length < 0 ? 0 : length] = '\0';
+	if (!is_denied(path))
+		return __real_read(fd, buffer, size);
+	errno = EPERM;
+	return -1;
+}
 
 static int plant(void **state)
 {
@@ -29,8 +82,23 @@ static int plant(void **state)
 	return 0;
 }
 
+static int plant_rome(void **state)
+{
+	machine_read(&machine, ROME);
+	machine_plant(&machine, root, sizeof(root));
+	return 0;
+}
+
+static int plant_nothing(void **state)
+{
+	machine_root(root, sizeof(root));
+	machine_file(root, "sys/devices/system/cpu/online", "0-63\n");
+	return 0;
+}
+
 static int uproot(void **state)
 {
+	denied = "";
 	machine_uproot(root);
 	return 0;
 }
@@ -259,23 +327,311 @@ static void takes_an_empty_tree(void **state)
 	memcpy(root, kept, sizeof(root));
 }
 
-static void knows_amd(void **state)
+/* A list of Slurm's and the CPUs near each of its GPUs, as on ROME's NUMA nodes. */
+struct row {
+	const char *list;
+	const char *step_gpus;
+	const char *denied;
+	int node[8]; /* NUMA node of each GPU; -1: not located; ended by END */
+};
+
+#define END 99
+
+static void expect_nodes(const struct row *row, const char *const *nodes)
 {
+	uint32_t count = 0;
+
+	print_message("# %s, SLURM_STEP_GPUS %s, denied %s\n", row->list,
+		      row->step_gpus ? row->step_gpus : "unset",
+		      row->denied ? row->denied : "nothing");
+	denied = row->denied ? row->denied : "";
+	read_ok(row->list, row->step_gpus);
+	for (; count < 8 && row->node[count] != END; count++) {
+		assert_true(count < gpus.count);
+		expect_local(count, gpus.gpu[count].name,
+			     row->node[count] < 0 ? ANY : nodes[row->node[count]]);
+	}
+	assert_int_equal(gpus.count, count);
+	denied = "";
+}
+
+/* The driver's nodes 0 and 1 are the processors, 2 to 9 the GPUs. */
+static void counts_amd_as_rocm_does(void **state)
+{
+	static const char *const nodes[] = {"0-15",  "16-31", "32-47",  "48-63",
+					    "64-79", "80-95", "96-111", "112-127"};
+	static const struct row rows[] = {
+		{"0,1,2,3,4,5,6,7", NULL, NULL, {1, 2, 2, 3, 5, 5, 6, 7}},
+		{"6,3", NULL, NULL, {6, 3, END}},
+		/* Under the constraint of cgroup v2, which we are not. */
+		{"0,1", "3,6", NULL, {3, 6, END}},
+		/* Of v1, which we are: node 5 is GPU 3, node 8 is GPU 6. */
+		{"0,1",
+		 "3,6",
+		 "2/gpu_id 3/gpu_id 4/gpu_id 6/gpu_id 7/gpu_id 9/gpu_id",
+		 {3, 6, END}},
+		{"0,1", NULL, "2/gpu_id 4/gpu_id", {2, 3, END}},
+		/* Another device than we can see: the node's own number tells. */
+		{"3",
+		 "7",
+		 "2/gpu_id 3/gpu_id 4/gpu_id 5/gpu_id 6/gpu_id 7/gpu_id",
+		 {7, END}},
+		/* What the topology shows, the render node may deny. */
+		{"0", NULL, "/renderD128 /renderD129 /renderD130", {3, END}},
+		/* UUIDs are 16 digits, or a beginning of them that no other GPU has. */
+		{"GPU-0000feed00000006,GPU-0000FEED00000003", NULL, NULL, {6, 3, END}},
+		{"GPU-0000feed0000000", NULL, NULL, {-1, END}},
+		{"GPU-0000feed00000006", "5", "2/gpu_id", {6, END}},
+		{"8", NULL, NULL, {-1, END}},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		expect_nodes(&rows[i], nodes);
+		assert_int_equal(gpus.vendor, LAUNCH_VENDOR_AMD);
+	}
+	/* More devices than AMD's driver has: they are somebody else's. */
+	read_ok("0,1,2,3,4,5,6,7,8", NULL);
+	assert_int_equal(gpus.vendor, LAUNCH_VENDOR_UNKNOWN);
+	/* A driver without the topology's properties knows nothing of places. */
+	machine_file(root, "sys/class/kfd/kfd/topology/nodes/4/properties", "");
+	machine_file(root, "sys/class/kfd/kfd/topology/nodes/5/properties",
+		     "location_id 4294967295\ndomain 4294967295\n");
+	read_ok("1,2,3,4", NULL);
+	expect_local(0, "1", "32-47");
+	expect_local(1, "2", ANY);
+	expect_local(2, "3", ANY);
+	expect_local(3, "4", "80-95");
+}
+
+/* Two MI300A, one in three compute partitions (TPX), one whole. */
+static void finds_partitions_at_their_gpu(void **state)
+{
+	static const char *const cpus[] = {"0-15", "16-31"};
+	static const struct row row = {"0,1,2,3", NULL, NULL, {0, 0, 0, 1, END}};
+	static const uint32_t shifts[] = {0, 28};
+
+	machine_file(root, "sys/bus/pci/devices/0000:01:00.0/local_cpulist", "0-15\n");
+	machine_file(root, "sys/bus/pci/devices/0001:01:00.0/local_cpulist", "16-31\n");
+	machine_kfd(root, 0, 0, NULL, 0, 0, 0);
+	machine_kfd(root, 1, 0, NULL, 0, 0, 0);
+	for (size_t i = 0; i < 2; i++) {
+		for (uint32_t part = 0; part < 3; part++)
+			machine_kfd(root, 2 + part, 9000 + part, "0000:01:00.0",
+				    part << shifts[i], 77, 128 + part);
+		machine_kfd(root, 5, 9003, "0001:01:00.0", 0, 78, 131);
+		expect_nodes(&row, cpus);
+	}
+	/* They have one UUID, which ROCm then does not take. */
+	read_ok("GPU-000000000000004d,GPU-000000000000004e", NULL);
+	expect_local(0, "GPU-000000000000004d", ANY);
+	expect_local(1, "GPU-000000000000004e", "16-31");
+}
+
+static void counts_intel_as_level_zero_does(void **state)
+{
+	static const char *const cpus[] = {"0-15", "16-31", "32-47"};
+	static const struct row rows[] = {
+		{"0,1,2", NULL, NULL, {0, 1, 2, END}},
+		{"2,0", NULL, NULL, {2, 0, END}},
+		{"0,1", "1,2", NULL, {1, 2, END}},
+		{"0,1", "1,2", "/renderD130", {1, 2, END}},
+		/* COMPOSITE: tiles by name; FLAT: all counted, beyond the cards. */
+		{"0.0,0.1,2.0,2.1", NULL, NULL, {0, 0, 2, 2, END}},
+		{"0,1,2,3,4", NULL, NULL, {0, 0, 1, 1, 2, END}},
+		{"3,4", NULL, NULL, {1, 2, END}},
+		{"5", NULL, NULL, {-1, END}},
+		{"1.x", NULL, NULL, {1, END}},
+		{".1", NULL, NULL, {-1, END}},
+	};
+
+	machine_file(root, "sys/bus/pci/devices/0000:00:02.0/local_cpulist", "48-63\n");
+	machine_file(root, "sys/bus/pci/devices/0000:18:00.0/local_cpulist", "0-15\n");
+	machine_file(root, "sys/bus/pci/devices/0000:42:00.0/local_cpulist", "16-31\n");
+	machine_file(root, "sys/bus/pci/devices/0001:18:00.0/local_cpulist", "32-47\n");
+	machine_drm(root, "card0", "0000:00:02.0", "8086:46A6");
+	machine_drm(root, "renderD128", "0000:00:02.0", "8086:46A6");
+	machine_drm(root, "card1", "0001:18:00.0", "8086:0BDA");
+	machine_drm(root, "renderD129", "0001:18:00.0", "8086:0BDA");
+	machine_drm(root, "card2", "0000:18:00.0", "8086:0BD5");
+	machine_drm(root, "renderD130", "0000:18:00.0", "8086:0BD5");
+	machine_drm(root, "card3", "0000:42:00.0", "8086:0BD5");
+	machine_drm(root, "renderD131", "0000:42:00.0", "8086:0BD5");
+	machine_drm(root, "card4", "0000:03:00.0", "1A03:2000");
+	machine_drm(root, "card1-DP-1", "0000:04:00.0", "8086:0BD5");
+	/* i915 and xe say otherwise how many tiles a card has; one says nothing. */
+	machine_file(root, "sys/class/drm/card2/gt/gt0/id", "0\n");
+	machine_file(root, "sys/class/drm/card2/gt/gt1/id", "1\n");
+	machine_file(root, "sys/class/drm/card3/device/tile0/gt0/name", "");
+	machine_file(root, "sys/class/drm/card3/device/tile1/gt1/name", "");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		expect_nodes(&rows[i], cpus);
+		assert_int_equal(gpus.vendor, LAUNCH_VENDOR_INTEL);
+	}
+	read_ok("0,1,2,3,4,5", NULL);
+	assert_int_equal(gpus.vendor, LAUNCH_VENDOR_UNKNOWN);
+}
+
+/* A driver that shows nothing leaves the addresses. */
+static void takes_what_is_on_the_bus(void **state)
+{
+	static const char *const cpus[] = {"0-15", "16-31"};
+	static const struct row both = {"0,1", NULL, NULL, {0, 1, END}};
+	static const struct {
+		const char *class, *vendor;
+		enum launch_vendor is;
+	} rows[] = {
+		{"0x038000", "0x1002", LAUNCH_VENDOR_AMD},
+		{"0x120000", "0x1002", LAUNCH_VENDOR_AMD},
+		{"0x030200", "0x10de", LAUNCH_VENDOR_NVIDIA},
+		{"0x030000", "0x10de", LAUNCH_VENDOR_NVIDIA},
+		{"0x038000", "0x8086", LAUNCH_VENDOR_INTEL},
+		/* A BMC, the graphics in a processor, a network device. */
+		{"0x030000", "0x1a03", LAUNCH_VENDOR_UNKNOWN},
+		{"0x030000", "0x1002", LAUNCH_VENDOR_UNKNOWN},
+		{"0x030000", "0x8086", LAUNCH_VENDOR_UNKNOWN},
+		{"0x020000", "0x10de", LAUNCH_VENDOR_UNKNOWN},
+		{"", "", LAUNCH_VENDOR_UNKNOWN},
+	};
 	char kept[sizeof(root)];
 
+	machine_file(root, "sys/bus/pci/devices/0000:c1:00.0/local_cpulist", "0-15\n");
+	machine_file(root, "sys/bus/pci/devices/0000:c6:00.0/local_cpulist", "16-31\n");
+	/* Fewer of another vendor's do not count. */
+	machine_file(root, "sys/bus/pci/devices/0000:01:00.0/class", "0x030200\n");
+	machine_file(root, "sys/bus/pci/devices/0000:01:00.0/vendor", "0x10de\n");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		for (int j = 0; j < 2; j++) {
+			const char *bus = j ? "c6" : "c1";
+			char name[128];
+
+			snprintf(name, sizeof(name),
+				 "sys/bus/pci/devices/0000:%s:00.0/class", bus);
+			machine_file(root, name, rows[i].class);
+			snprintf(name, sizeof(name),
+				 "sys/bus/pci/devices/0000:%s:00.0/vendor", bus);
+			machine_file(root, name, rows[i].vendor);
+		}
+		if (rows[i].is == LAUNCH_VENDOR_NVIDIA) {
+			read_ok("0,1,2", NULL);
+			expect_local(1, "1", "0-15");
+			expect_local(2, "2", "16-31");
+		} else if (rows[i].is != LAUNCH_VENDOR_UNKNOWN) {
+			expect_nodes(&both, cpus);
+		} else {
+			read_ok("0,1", NULL);
+			expect_local(1, "1", ANY);
+		}
+		assert_int_equal(gpus.vendor, rows[i].is);
+	}
+	/* A recorded tree with the content of /sys at its top. */
+	machine_file(root, "sys/bus/pci/devices/0000:c1:00.0/class", "0x038000");
+	machine_file(root, "sys/bus/pci/devices/0000:c1:00.0/vendor", "0x1002");
+	machine_file(root, "sys/bus/pci/devices/0000:c6:00.0/class", "0x038000");
+	machine_file(root, "sys/bus/pci/devices/0000:c6:00.0/vendor", "0x1002");
 	memcpy(kept, root, sizeof(root));
-	machine_root(root, sizeof(root));
-	machine_file(root, "sys/class/kfd/kfd/topology/nodes/0/gpu_id", "0\n");
-	machine_file(root, "sys/class/kfd/kfd/topology/nodes/1/gpu_id", "51499\n");
-	machine_file(root, "sys/class/kfd/kfd/topology/nodes/2/gpu_id", "8641\n");
-	read_ok("0,1", NULL);
-	assert_int_equal(gpus.vendor, LAUNCH_VENDOR_AMD);
-	expect_local(0, "0", ANY);
-	/* More devices than AMD's driver has: they are somebody else's. */
-	read_ok("0,1,2", NULL);
-	assert_int_equal(gpus.vendor, LAUNCH_VENDOR_UNKNOWN);
-	machine_uproot(root);
+	strcat(root, "/sys");
+	expect_nodes(&both, cpus);
 	memcpy(root, kept, sizeof(root));
+}
+
+/* Minor numbers run against the addresses here: 3 is GPU 0. */
+static void counts_what_the_cgroup_leaves(void **state)
+{
+	static const char *const near[] = {"48-63,112-127", "32-47,96-111", "16-31,80-95",
+					   "0-15,64-79"};
+	static const struct row rows[] = {
+		{"0,1", NULL, "/dev/nvidia3 /dev/nvidia1", {1, 3, END}},
+		{"0,1", "1,3", "/dev/nvidia3 /dev/nvidia1", {1, 3, END}},
+		/* gres.conf in the order of the minors: Slurm's 1 and 3 are these. */
+		{"0,1", "1,3", "/dev/nvidia2 /dev/nvidia0", {0, 2, END}},
+		{"0,1,2,3", "0,1,2,3", NULL, {0, 1, 2, 3, END}},
+		{"GPU-c0ffee00", NULL, "/dev/nvidia2", {0, END}},
+		{"3", NULL, "/dev/nvidia3", {3, END}},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		expect_nodes(&rows[i], near);
+}
+
+static void finds_the_only_divided_gpu(void **state)
+{
+	static const char *const list = "MIG-7e8f02ce-2f2c-5c1e-8d1a-5d0c7f2b2b6a,"
+					"MIG-1e8f02ce-2f2c-5c1e-8d1a-5d0c7f2b2b6b,2";
+
+	/* The minor number of GPU 1. */
+	machine_file(root, "proc/driver/nvidia/capabilities/gpu2/mig/gi1/access", "");
+	machine_file(root, "proc/driver/nvidia/capabilities/gpu0/mig/x", "");
+	read_ok(list, NULL);
+	expect_local(0, "MIG-7e8f02ce-2f2c-5c1e-8d1a-5d0c7f2b2b6a", "32-47,96-111");
+	expect_local(1, "MIG-1e8f02ce-2f2c-5c1e-8d1a-5d0c7f2b2b6b", "32-47,96-111");
+	expect_local(2, "2", "16-31,80-95");
+	machine_file(root, "proc/driver/nvidia/capabilities/gpu0/mig/gi2/access", "");
+	read_ok(list, NULL);
+	expect_local(0, "MIG-7e8f02ce-2f2c-5c1e-8d1a-5d0c7f2b2b6a", ANY);
+	/* The step has instances of one of the two only. */
+	denied = "/dev/nvidia0";
+	read_ok(list, NULL);
+	expect_local(0, "MIG-7e8f02ce-2f2c-5c1e-8d1a-5d0c7f2b2b6a", "32-47,96-111");
+}
+
+static void make_link(const char *target, const char *name)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/%s", root, name);
+	unlink(path);
+	assert_int_equal(symlink(target, path), 0);
+}
+
+/* Nothing in a tree that somebody made may stop us or lead us elsewhere. */
+static void survives_odd_trees(void **state)
+{
+	static const char *const buses[] = {
+		"../../../../etc",
+		"0000:18:00.0/../../0000:18:00.0",
+		"0000:18:00",
+		"0000: 8:00.0",
+		"+000:18:00.0",
+		"0000:18:00.0.",
+		"000000000000000000000000000000000000000",
+		"",
+	};
+	char name[256];
+
+	/* 0: a pipe that nobody writes to; 1: a folder; 2: a loop; 3: no end. */
+	snprintf(name, sizeof(name), "%s/pipe", root);
+	assert_int_equal(mkfifo(name, 0600), 0);
+	make_link("../../../../../pipe",
+		  "sys/bus/pci/devices/0000:03:00.0/local_cpulist");
+	make_link(".", "sys/bus/pci/devices/0000:41:00.0/local_cpulist");
+	make_link("local_cpulist", "sys/bus/pci/devices/0000:82:00.0/local_cpulist");
+	make_link("/dev/zero", "sys/bus/pci/devices/0000:c1:00.0/local_cpulist");
+	make_link("..", "proc/driver/nvidia/gpus/0000:03:00.0/up");
+	read_ok("0,1,2,3", NULL);
+	for (uint32_t i = 0; i < 4; i++)
+		assert_false(gpus.gpu[i].located);
+	/* More GPUs and nodes than anybody has. */
+	for (unsigned int i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name),
+			 "proc/driver/nvidia/gpus/0000:%02x:01.0/information", i);
+		machine_file(root, name, "Device Minor: -1\n");
+		machine_kfd(root, i, i + 1, "0000:18:00.0", 0, 0, 0);
+	}
+	read_ok("0,63,64", NULL);
+	assert_false(gpus.gpu[2].located);
+	/* Slot names that are none, in a tree with nothing else. */
+	machine_uproot(root);
+	plant_nothing(NULL);
+	machine_file(root, "sys/bus/pci/devices/0000:18:00.0/local_cpulist", "1\n");
+	for (size_t i = 0; i < sizeof(buses) / sizeof(*buses); i++) {
+		machine_drm(root, "card0", buses[i], "8086:0BD5");
+		read_ok("0", NULL);
+		assert_int_equal(gpus.vendor, LAUNCH_VENDOR_UNKNOWN);
+		expect_local(0, "0", ANY);
+	}
+	machine_drm(root, "card0", "0000:18:00.0", "8086:0BD5");
+	read_ok("0", NULL);
+	expect_local(0, "0", "1");
 }
 
 static void refuses_what_does_not_fit(void **state)
@@ -322,7 +678,19 @@ int main(void)
 		cmocka_unit_test_setup_teardown(does_without_missing_files, plant,
 						uproot),
 		cmocka_unit_test_setup_teardown(takes_an_empty_tree, plant, uproot),
-		cmocka_unit_test_setup_teardown(knows_amd, plant, uproot),
+		cmocka_unit_test_setup_teardown(counts_amd_as_rocm_does, plant_rome,
+						uproot),
+		cmocka_unit_test_setup_teardown(finds_partitions_at_their_gpu,
+						plant_nothing, uproot),
+		cmocka_unit_test_setup_teardown(counts_intel_as_level_zero_does,
+						plant_nothing, uproot),
+		cmocka_unit_test_setup_teardown(takes_what_is_on_the_bus, plant_nothing,
+						uproot),
+		cmocka_unit_test_setup_teardown(counts_what_the_cgroup_leaves, plant,
+						uproot),
+		cmocka_unit_test_setup_teardown(finds_the_only_divided_gpu, plant,
+						uproot),
+		cmocka_unit_test_setup_teardown(survives_odd_trees, plant, uproot),
 		cmocka_unit_test_setup_teardown(refuses_what_does_not_fit, plant, uproot),
 	};
 

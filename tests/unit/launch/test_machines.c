@@ -18,19 +18,24 @@
 static struct machine machine;
 static struct launch_gpus gpus;
 
-/* AMD's and Intel's trees are not read yet: what they would say is put in by hand. */
-static void fill_gpus(void)
-{
-	memset(&gpus, 0, sizeof(gpus));
-	gpus.vendor = LAUNCH_VENDOR_AMD;
-	for (uint32_t i = 0; i < machine.ngpus; i++) {
-		struct launch_gpu *gpu = &gpus.gpu[gpus.count++];
+/* What the vendor's runtime reads. */
+static const struct {
+	const char *name;
+	enum launch_vendor vendor;
+	const char *variable;
+} vendors[] = {
+	{"nvidia", LAUNCH_VENDOR_NVIDIA, "CUDA_VISIBLE_DEVICES"},
+	{"amd", LAUNCH_VENDOR_AMD, "ROCR_VISIBLE_DEVICES"},
+	{"intel", LAUNCH_VENDOR_INTEL, "ZE_AFFINITY_MASK"},
+};
 
-		snprintf(gpu->name, sizeof(gpu->name), "%u", machine.gpu[i].index);
-		gpu->located = true;
-		gpu->local = gpu->node = machine.gpu[i].local;
-		gpu->socket = machine_socket(&machine, &gpu->local);
-	}
+static size_t find_vendor(void)
+{
+	size_t vendor = 0;
+
+	while (strcmp(vendors[vendor].name, machine.vendor) != 0)
+		assert_true(++vendor < sizeof(vendors) / sizeof(*vendors));
+	return vendor;
 }
 
 static void read_tree(void)
@@ -44,7 +49,7 @@ static void read_tree(void)
 	machine_list(&machine, list, sizeof(list));
 	assert_int_equal(launch_gpus_read(&gpus, list, NULL, root, &err), 0);
 	machine_uproot(root);
-	assert_int_equal(gpus.vendor, LAUNCH_VENDOR_NVIDIA);
+	assert_int_equal(gpus.vendor, vendors[find_vendor()].vendor);
 	for (uint32_t i = 0; i < machine.npackages; i++)
 		for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
 			all.bits[word] |= machine.packages[i].bits[word];
@@ -90,9 +95,7 @@ static void bind(const struct machine_case *step, uint32_t task,
 	assert_int_equal(launch_gpus_bind(&gpus, step->masks, step->ntasks, &facts,
 					  &settings, &env, &err),
 			 0);
-	value = launch_environment_get(&env, gpus.vendor == LAUNCH_VENDOR_NVIDIA
-						     ? "CUDA_VISIBLE_DEVICES"
-						     : "ROCR_VISIBLE_DEVICES");
+	value = launch_environment_get(&env, vendors[find_vendor()].variable);
 	assert_non_null(value);
 	snprintf(list, size, "%s", value);
 	launch_environment_clear(&env);
@@ -130,10 +133,7 @@ static void run_case(const struct machine_case *step)
 static void places_tasks(void **state)
 {
 	machine_read(&machine, *state);
-	if (strcmp(machine.vendor, "nvidia") == 0)
-		read_tree();
-	else
-		fill_gpus();
+	read_tree();
 	assert_true(machine.ncases > 0);
 	for (uint32_t i = 0; i < machine.ncases; i++) {
 		print_message("# %s\n", machine.cases[i].label);
