@@ -9,7 +9,9 @@
 #include "spank/launch/order.h"
 #include "spank/launch/rendezvous.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -980,4 +982,39 @@ int launch_environment_batch(const struct launch_facts *facts,
 		return 0;
 	r = set_rendezvous(&context);
 	return r ? r : finish(&context);
+}
+
+#define MARK "SRANK_STEP"
+
+int launch_environment_mark(struct launch_environment *env,
+			    const struct launch_facts *facts)
+{
+	return launch_environment_set(env, MARK, "%" PRIu32 ".%" PRIu32, facts->job_id,
+				      facts->step_id);
+}
+
+/* A look-up ends the life of the text that the last one gave. */
+static bool look_up_number(launch_lookup lookup, void *arg, const char *name,
+			   uint32_t *number)
+{
+	const char *text = lookup(name, arg);
+
+	if (!text || !isdigit((unsigned char)*text))
+		return false;
+	*number = strtoul(text, NULL, 10);
+	return true;
+}
+
+bool launch_environment_is_marked(launch_lookup lookup, void *arg)
+{
+	uint32_t job_id, step_id;
+	char mark[32];
+	const char *found;
+
+	if (!look_up_number(lookup, arg, "SLURM_JOB_ID", &job_id) ||
+	    !look_up_number(lookup, arg, "SLURM_STEP_ID", &step_id))
+		return false;
+	snprintf(mark, sizeof(mark), "%" PRIu32 ".%" PRIu32, job_id, step_id);
+	found = lookup(MARK, arg);
+	return found && strcmp(found, mark) == 0;
 }

@@ -65,6 +65,15 @@ bool launch_has_ranks(const struct launch_facts *facts,
 enum launch_shape launch_shape(const struct launch_facts *facts,
 			       const struct launch_settings *settings);
 
+/*
+ * Adds the mark that this task has been served (SRANK_STEP=JOB.STEP), and looks for it: a
+ * second source in the same step then leaves things as they are. The mark of an outer
+ * step has another number. -ENOMEM.
+ */
+int launch_environment_mark(struct launch_environment *env,
+			    const struct launch_facts *facts);
+bool launch_environment_is_marked(launch_lookup lookup, void *arg);
+
 /* Sets NAME (a later call wins), or removes it when FORMAT is NULL. -ENOMEM. */
 int launch_environment_set(struct launch_environment *env, const char *name,
 			   const char *format, ...) __attribute__((format(printf, 3, 4)));

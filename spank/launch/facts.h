@@ -52,6 +52,7 @@ struct launch_facts {
 	 */
 	char *head_addr;
 	char *node_addr;
+	uint16_t agreed_port; /* on which rank 0 and the others have settled; 0: none */
 	/* The nodes by lowest rank and the node of each rank (order.h), or neither. */
 	char *order;
 	char *placement;

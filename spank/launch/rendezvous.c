@@ -507,6 +507,11 @@ int launch_port(const struct launch_facts *facts, const struct launch_settings *
 		*port = settings->port;
 		return 0;
 	}
+	if (facts->agreed_port) {
+		*source = LAUNCH_PORT_AGREED;
+		*port = facts->agreed_port;
+		return 0;
+	}
 	if (facts->resv_ports) {
 		*source = LAUNCH_PORT_RESERVED;
 		if (launch_port_reserved(facts->resv_ports, 0, port) == 0)
@@ -522,11 +527,39 @@ int launch_port(const struct launch_facts *facts, const struct launch_settings *
 	return 0;
 }
 
+int launch_port_candidate(const struct launch_facts *facts,
+			  const struct launch_settings *settings, uint32_t nth,
+			  uint16_t *port, enum launch_port_source *source,
+			  struct launch_error *err)
+{
+	uint16_t low = settings->port_low, high = settings->port_high;
+	uint32_t reserved = 0;
+	int r = launch_port(facts, settings, port, source, err);
+
+	if (r || nth == 0)
+		return r;
+	if (*source == LAUNCH_PORT_RESERVED) {
+		if (launch_port_reserved(facts->resv_ports, nth, port) == 0)
+			return 0;
+		while (launch_port_reserved(facts->resv_ports, reserved, port) == 0)
+			reserved++;
+		nth -= reserved;
+		*source = LAUNCH_PORT_HASH;
+	} else if (*source != LAUNCH_PORT_HASH) {
+		return -ERANGE;
+	}
+	if (nth > (uint32_t)(high - low))
+		return -ERANGE;
+	*port = low + (hash_port(facts, low, high) - low + nth) % (high - low + 1U);
+	return 0;
+}
+
 const char *launch_port_source_name(enum launch_port_source source)
 {
 	static const char *const names[] = {
 		[LAUNCH_PORT_USER] = "as set",
 		[LAUNCH_PORT_KEY] = "port=",
+		[LAUNCH_PORT_AGREED] = "found free by rank 0",
 		[LAUNCH_PORT_RESERVED] = "reserved by Slurm",
 		[LAUNCH_PORT_HASH] = "hash of job, step and restart",
 	};

@@ -19,11 +19,12 @@
 enum launch_port_source {
 	LAUNCH_PORT_USER,     /* MASTER_PORT was set */
 	LAUNCH_PORT_KEY,      /* port=N */
+	LAUNCH_PORT_AGREED,   /* free on rank 0's node, which has told the others */
 	LAUNCH_PORT_RESERVED, /* SLURM_STEP_RESV_PORTS */
 	LAUNCH_PORT_HASH,     /* hash of the step into ports=LO-HI */
 };
 
-/* "as set", "port=", "reserved by Slurm", "hash of job, step and restart". */
+/* "as set", "port=", "found free by rank 0", "reserved by Slurm", "hash of job, ...". */
 const char *launch_port_source_name(enum launch_port_source source);
 
 /*
@@ -91,16 +92,26 @@ uint32_t launch_node_rank(const struct launch_facts *facts, enum launch_shape sh
 bool launch_endpoint(const char *addr, uint16_t port, char *endpoint, size_t size);
 
 /*
- * MASTER_PORT: the user's value, else port=, else the first reserved port, else one out
- * of ports=, evenly spread. There, the steps of a job (the batch step is one) have
- * different ports until all of them, or all but 7, are used up. With 64 ports or more,
- * the first eighth as many steps of a job also share none with those of the 7 jobs before
- * and after it, nor with its own next 7 runs. -EINVAL with ERR when the user's value is
- * no port.
+ * MASTER_PORT: the user's value, else port=, else what the ranks have agreed on, else the
+ * first reserved port, else one out of ports=, evenly spread. There, the steps of a job
+ * (the batch step is one) have different ports until all of them, or all but 7, are used
+ * up. With 64 ports or more, the first eighth as many steps of a job also share none with
+ * those of the 7 jobs before and after it, nor with its own next 7 runs. -EINVAL with ERR
+ * when the user's value is no port.
  */
 int launch_port(const struct launch_facts *facts, const struct launch_settings *settings,
 		uint16_t *port, enum launch_port_source *source,
 		struct launch_error *err);
+
+/*
+ * The NTH port to try, where rank 0 can tell the others which one it got: launch_port()
+ * is the first; behind it come the other reserved ports, and then all of ports=. -ERANGE
+ * when there is none left, as behind a port that somebody has set. Else as launch_port().
+ */
+int launch_port_candidate(const struct launch_facts *facts,
+			  const struct launch_settings *settings, uint32_t nth,
+			  uint16_t *port, enum launch_port_source *source,
+			  struct launch_error *err);
 
 /* Port NTH (from 0) of SLURM_STEP_RESV_PORTS. -EINVAL: no port list; -ERANGE: past it. */
 int launch_port_reserved(const char *text, uint32_t nth, uint16_t *port);

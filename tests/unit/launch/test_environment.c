@@ -909,6 +909,41 @@ static void test_batch(void **state)
 	launch_environment_clear(&env);
 }
 
+static const char *look_up(const char *name, void *arg)
+{
+	const struct launch_environment *env = arg;
+
+	return launch_environment_get(env, name);
+}
+
+/* The mark is of one step, whatever else is set. */
+static void test_mark(void **state)
+{
+	static const struct {
+		const char *job, *step;
+		bool marked;
+	} rows[] = {
+		{"4711", "2", true},   {"4711", "3", false}, {"4712", "2", false},
+		{"4711", NULL, false}, {NULL, "2", false},   {"4711", "", false},
+	};
+	const struct launch_facts facts = {.job_id = 4711, .step_id = 2};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_environment env = {0};
+
+		launch_environment_set(&env, "SLURM_JOB_ID", rows[i].job ? "%s" : NULL,
+				       rows[i].job);
+		launch_environment_set(&env, "SLURM_STEP_ID", rows[i].step ? "%s" : NULL,
+				       rows[i].step);
+		assert_false(launch_environment_is_marked(look_up, &env));
+		assert_int_equal(launch_environment_mark(&env, &facts), 0);
+		assert_string_equal(launch_environment_get(&env, "SRANK_STEP"), "4711.2");
+		assert_int_equal(launch_environment_is_marked(look_up, &env),
+				 rows[i].marked);
+		launch_environment_clear(&env);
+	}
+}
+
 static void test_set(void **state)
 {
 	struct launch_environment env = {0};
@@ -958,6 +993,7 @@ int main(void)
 		cmocka_unit_test(test_tf_faults),
 		cmocka_unit_test(test_submitit),
 		cmocka_unit_test(test_batch),
+		cmocka_unit_test(test_mark),
 		cmocka_unit_test(test_set),
 	};
 

@@ -661,6 +661,60 @@ static uint16_t hashed(uint32_t job, uint32_t step, uint32_t restart, uint16_t l
 }
 
 /* In any range, and at its ends; the same step always gets the same port. */
+/* The first is the port of launch_port(); then every other one that there is, once. */
+static void test_candidates(void **state)
+{
+	static const struct {
+		struct launch_facts facts;
+		const char *list;
+		uint32_t count;
+		uint16_t ports[8]; /* 0: any of 25000-25003 that did not come before */
+	} rows[] = {
+		{{.user_port = "29500"}, "", 1, {29500}},
+		{{.resv_ports = "41001-41002"}, "port=7", 1, {7}},
+		{{.agreed_port = 25001}, "ports=25000-25003", 1, {25001}},
+		{{.job_id = 7}, "ports=25000-25000", 1, {25000}},
+		{{.job_id = 7}, "ports=25000-25003", 4, {0}},
+		{{.job_id = 8, .step_id = 3}, "ports=25000-25003", 4, {0}},
+		{{.resv_ports = "41001-41002,41007"},
+		 "ports=25000-25003",
+		 7,
+		 {41001, 41002, 41007}},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_settings settings;
+		struct launch_error err = {0};
+		enum launch_port_source source;
+		bool seen[4] = {0};
+		uint16_t port, first;
+
+		launch_settings_init(&settings);
+		assert_int_equal(launch_settings_parse(&settings, rows[i].list, &err), 0);
+		assert_int_equal(
+			launch_port(&rows[i].facts, &settings, &first, &source, &err), 0);
+		for (uint32_t nth = 0; nth < rows[i].count; nth++) {
+			assert_int_equal(launch_port_candidate(&rows[i].facts, &settings,
+							       nth, &port, &source, &err),
+					 0);
+			if (nth == 0)
+				assert_int_equal(port, first);
+			if (rows[i].ports[nth]) {
+				assert_int_equal(port, rows[i].ports[nth]);
+				continue;
+			}
+			assert_in_range(port, 25000, 25003);
+			assert_false(seen[port - 25000]);
+			seen[port - 25000] = true;
+			assert_int_equal(source, LAUNCH_PORT_HASH);
+		}
+		assert_int_equal(launch_port_candidate(&rows[i].facts, &settings,
+						       rows[i].count, &port, &source,
+						       &err),
+				 -ERANGE);
+	}
+}
+
 static void test_hash_range(void **state)
 {
 	static const uint16_t ranges[][2] = {
@@ -810,6 +864,7 @@ int main(void)
 		cmocka_unit_test(test_endpoint),
 		cmocka_unit_test(test_reserved),
 		cmocka_unit_test(test_port),
+		cmocka_unit_test(test_candidates),
 		cmocka_unit_test(test_hash_range),
 		cmocka_unit_test(test_hash_spreads),
 		cmocka_unit_test(test_hash_steps),

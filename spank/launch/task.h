@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One task, from its facts to its environment: the rules in the order in which whoever
+ * starts a task has to ask them.
+ */
+#pragma once
+
+#include "spank/launch/cpuset.h"
+#include "spank/launch/environment.h"
+#include "spank/launch/error.h"
+#include "spank/launch/facts.h"
+#include "spank/launch/gpus.h"
+#include "spank/launch/settings.h"
+
+#include <stdint.h>
+
+struct launch_task {
+	const struct launch_facts *facts;
+	const struct launch_settings *settings;
+	/* The step's GPUs on this node; NULL: none to bind. */
+	const struct launch_gpus *gpus;
+	/* CPUs of the node's tasks, by local rank; see launch_gpus_bind(). */
+	const struct launch_cpuset *masks;
+	uint32_t ntasks;
+	/* Is given what the user should know though nothing failed, a line each; rank 0
+	 * alone has any. */
+	void (*say)(const char *line);
+};
+
+/*
+ * Fills ENV, which must be zeroed, with all that the task gets: its variables, its GPUs,
+ * and the mark of launch_environment_mark(). Rank 0's port is tested, unless the ranks
+ * have agreed on one. Errors as from launch_environment() and launch_gpus_bind();
+ * -EADDRINUSE with ERR when the port is taken, or only root's, which busy=warn makes a
+ * line for SAY. With submitit in charge ENV stays empty.
+ */
+int launch_task_environment(const struct launch_task *task,
+			    struct launch_environment *env, struct launch_error *err);
