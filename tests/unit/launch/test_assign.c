@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The assignment against trial of everything (small) and against the Hungarian method
- * with a copy of each column per place (large).
+ * The assignment against trial of everything (small), against a dynamic programme over
+ * the columns taken so far (up to a node's 16 GPUs, the lexicographical order included)
+ * and against the Hungarian method with a copy of each column per place (large).
  */
 #include "spank/launch/assign.h"
 
@@ -120,6 +121,93 @@ static void equals_trial_in_groups(void **state)
 				cost[row * columns + column] =
 					block[row / high * 8 + column / wide];
 		compare_with_trial(cost, rows, columns);
+	}
+}
+
+/*
+ * A dynamic programme: rows come in order, and all that matters of those before is how
+ * many rows each column has. A state is these loads as the digits of a number; with one
+ * row a column, a set of columns. LEFT[state] is the least that the rows to come cost.
+ */
+#define STATES 65536
+
+static int64_t left[STATES];
+
+static uint32_t power(uint32_t base, uint32_t exponent)
+{
+	uint32_t result = 1;
+
+	while (exponent--)
+		result *= base;
+	return result;
+}
+
+static void compare_with_programme(const int64_t *cost, uint32_t rows, uint32_t columns)
+{
+	uint32_t share = rows / columns, base = share + (rows % columns ? 2 : 1);
+	uint32_t states = power(base, columns), state = 0;
+	uint32_t column_of[16] = {0}, best[16] = {0};
+
+	assert_true(states <= STATES);
+	for (uint32_t at = states; at--;) {
+		uint32_t row = 0;
+		bool even = true;
+
+		for (uint32_t i = 0, digits = at; i < columns; i++, digits /= base) {
+			row += digits % base;
+			even &= digits % base >= share;
+		}
+		left[at] = row == rows && even ? 0 : INT64_MAX / 2;
+		for (uint32_t i = 0, step = 1; row < rows && i < columns;
+		     i++, step *= base) {
+			int64_t sum = cost[row * columns + i];
+
+			if (at / step % base == base - 1)
+				continue;
+			sum += left[at + step];
+			if (sum < left[at])
+				left[at] = sum;
+		}
+	}
+	for (uint32_t row = 0; row < rows; row++) {
+		uint32_t column = 0, step = 1;
+
+		while (state / step % base == base - 1 ||
+		       cost[row * columns + column] + left[state + step] != left[state]) {
+			step *= base;
+			assert_true(++column < columns);
+		}
+		best[row] = column;
+		state += step;
+	}
+	assert_int_equal(launch_assign(cost, rows, columns, column_of), 0);
+	for (uint32_t row = 0; row < rows; row++)
+		if (column_of[row] != best[row])
+			fail_msg("%u rows, %u columns: row %u got %u, not %u", rows,
+				 columns, row, column_of[row], best[row]);
+}
+
+static void equals_dynamic_programme(void **state)
+{
+	/* Tasks and GPUs of one node. */
+	static const struct {
+		uint32_t rows, columns;
+	} sizes[] = {{16, 16}, {15, 16}, {12, 16}, {3, 16}, {16, 8}, {15, 8}, {12, 8},
+		     {9, 8},   {16, 6},  {13, 6},  {16, 4}, {15, 4}, {16, 2}, {16, 1}};
+	/* What distances cost, what off CPUs do, and nothing but ties. */
+	static const uint32_t values[] = {4, 1000, 1};
+	int64_t cost[16 * 16];
+
+	for (uint32_t round = 0; round < sizeof(sizes) / sizeof(*sizes) * 6; round++) {
+		uint32_t rows = sizes[round / 6].rows;
+		uint32_t columns = sizes[round / 6].columns;
+		/* Every second round, columns in pairs, as two GPUs of a NUMA node. */
+		uint32_t wide = 1 + round % 2;
+
+		for (uint32_t i = 0; i < rows * columns; i++)
+			cost[i] = i % columns % wide ? cost[i - 1]
+						     : random_below(values[round % 3]);
+		compare_with_programme(cost, rows, columns);
 	}
 }
 
@@ -279,6 +367,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(equals_trial),
 		cmocka_unit_test(equals_trial_in_groups),
+		cmocka_unit_test(equals_dynamic_programme),
 		cmocka_unit_test(equals_hungarian_method),
 		cmocka_unit_test(takes_a_full_node),
 		cmocka_unit_test(keeps_large_costs_apart),
