@@ -291,6 +291,69 @@ static int read_names(struct launch_gpus *gpus, const char *list,
 }
 
 /*
+ * Boards where each GPU hangs on one chiplet of the processor, which the firmware does
+ * not say: a GPU's bus number, and a CPU beside it (ORNL's and LUMI's user guides: "CPU -
+ * GPU binding").
+ */
+static const struct board {
+	const char *name;
+	struct {
+		unsigned int bus;
+		unsigned int cpu;
+	} gpu[8];
+} boards[] = {{"HPE CRAY EX235A",
+	       {{0xc1, 48},
+		{0xc6, 56},
+		{0xc9, 16},
+		{0xce, 24},
+		{0xd1, 0},
+		{0xd6, 8},
+		{0xd9, 32},
+		{0xde, 40}}}};
+
+static const struct board *find_board(const struct launch_tree *tree)
+{
+	char text[64];
+
+	if (launch_tree_read(tree, text, sizeof(text), "%s/class/dmi/id/board_name",
+			     tree->sys))
+		return NULL;
+	text[strcspn(text, "\n")] = '\0';
+	for (size_t i = 0; i < sizeof(boards) / sizeof(*boards); i++)
+		if (!strcmp(text, boards[i].name))
+			return &boards[i];
+	return NULL;
+}
+
+/*
+ * Near the GPU are the CPUs that share a cache with the one beside it. Some firmware of
+ * this board also gives a GPU a NUMA node that is not the chiplet's.
+ */
+static void locate_chiplet(struct launch_gpu *gpu, const struct launch_card *card,
+			   const struct board *board, const struct launch_tree *tree)
+{
+	struct launch_cpuset chiplet;
+	char text[LAUNCH_TREE_TEXT_MAX];
+	uint32_t first;
+
+	for (size_t i = 0; gpu->located && i < sizeof(board->gpu) / sizeof(*board->gpu);
+	     i++) {
+		if (card->address != (unsigned long long)board->gpu[i].bus << 16 ||
+		    launch_tree_read(tree, text, sizeof(text),
+				     CPU "/cache/index3/shared_cpu_list", tree->sys,
+				     board->gpu[i].cpu) ||
+		    launch_cpuset_parse(&chiplet, text))
+			continue;
+		first = launch_cpuset_first(&chiplet);
+		if (first == LAUNCH_CPUS_MAX)
+			continue;
+		gpu->local = chiplet;
+		if (!(gpu->node.bits[first / 64] >> (first % 64) & 1))
+			gpu->node = chiplet;
+	}
+}
+
+/*
  * Finds the GPUs of the list among CARDS; CERTAIN: it is enough that one of them is
  * there. Otherwise there must be as many as the list has.
  */
@@ -337,6 +400,7 @@ int launch_gpus_read(struct launch_gpus *gpus, const char *list, const char *ste
 	const struct launch_card *card_of[LAUNCH_GPUS_MAX];
 	struct launch_cpuset online = {0};
 	char text[LAUNCH_TREE_TEXT_MAX];
+	const struct board *board = NULL;
 	struct launch_cards cards;
 	struct launch_tree tree;
 	bool found = false;
@@ -368,5 +432,10 @@ int launch_gpus_read(struct launch_gpus *gpus, const char *list, const char *ste
 	for (uint32_t i = 0; i < gpus->count; i++)
 		if (card_of[i])
 			locate(gpus, &gpus->gpu[i], card_of[i], &online, &tree);
+	if (gpus->vendor == LAUNCH_VENDOR_AMD)
+		board = find_board(&tree);
+	for (uint32_t i = 0; i < gpus->count && board; i++)
+		if (card_of[i])
+			locate_chiplet(&gpus->gpu[i], card_of[i], board, &tree);
 	return 0;
 }

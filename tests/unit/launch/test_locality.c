@@ -82,6 +82,13 @@ static int plant(void **state)
 	return 0;
 }
 
+static int plant_lumi(void **state)
+{
+	machine_read(&machine, "machines/lumi_g.txt");
+	machine_plant(&machine, root, sizeof(root));
+	return 0;
+}
+
 static int plant_rome(void **state)
 {
 	machine_read(&machine, ROME);
@@ -403,6 +410,46 @@ static void counts_amd_as_rocm_does(void **state)
 	expect_local(3, "4", "80-95");
 }
 
+/* On this board each GPU is beside one chiplet of eight cores, of two in its NUMA node.
+ */
+static void knows_the_board_of_lumi(void **state)
+{
+	static const char *const chiplets[] = {
+		"48-55,112-119", "56-63,120-127", "16-23,80-87",  "24-31,88-95",
+		"0-7,64-71",     "8-15,72-79",    "32-39,96-103", "40-47,104-111"};
+	static const struct row row = {
+		"0,1,2,3,4,5,6,7", NULL, NULL, {0, 1, 2, 3, 4, 5, 6, 7}};
+	char text[64];
+
+	machine_file(root, "sys/class/dmi/id/board_name", "HPE CRAY EX235A\n");
+	/* Without the caches nothing is known but the NUMA nodes. */
+	read_ok("0,1", NULL);
+	expect_local(0, "0", "48-63,112-127");
+	for (uint32_t cpu = 0; cpu < 64; cpu += 8) {
+		char name[80];
+
+		snprintf(name, sizeof(name),
+			 "sys/devices/system/cpu/cpu%u/cache/index3/shared_cpu_list",
+			 cpu);
+		snprintf(text, sizeof(text), "%u-%u,%u-%u\n", cpu, cpu + 7, cpu + 64,
+			 cpu + 71);
+		machine_file(root, name, text);
+	}
+	expect_nodes(&row, chiplets);
+	launch_cpuset_text(&gpus.gpu[0].node, text, sizeof(text));
+	assert_string_equal(text, "48-63,112-127");
+	/* The firmware that puts the GPUs of NUMA node 2 on node 0. */
+	machine_file(root, "sys/bus/pci/devices/0000:d9:00.0/local_cpulist",
+		     "0-15,64-79\n");
+	expect_nodes(&row, chiplets);
+	launch_cpuset_text(&gpus.gpu[6].node, text, sizeof(text));
+	assert_string_equal(text, "32-39,96-103");
+	machine_file(root, "sys/class/dmi/id/board_name", "HPE CRAY EX235AX\n");
+	read_ok("0,6", NULL);
+	expect_local(0, "0", "48-63,112-127");
+	expect_local(1, "6", "0-15,64-79");
+}
+
 /* Two MI300A, one in three compute partitions (TPX), one whole. */
 static void finds_partitions_at_their_gpu(void **state)
 {
@@ -679,6 +726,8 @@ int main(void)
 						uproot),
 		cmocka_unit_test_setup_teardown(takes_an_empty_tree, plant, uproot),
 		cmocka_unit_test_setup_teardown(counts_amd_as_rocm_does, plant_rome,
+						uproot),
+		cmocka_unit_test_setup_teardown(knows_the_board_of_lumi, plant_lumi,
 						uproot),
 		cmocka_unit_test_setup_teardown(finds_partitions_at_their_gpu,
 						plant_nothing, uproot),
