@@ -109,3 +109,18 @@ int srank_layout_head(uint32_t job_id, uint32_t step_id, char *name, size_t size
 	slurm_job_step_layout_free(layout);
 	return r;
 }
+
+uint32_t srank_layout_leader(uint32_t job_id)
+{
+	uint32_t leader = job_id;
+	job_info_msg_t *jobs;
+
+	if (slurm_load_job(&jobs, job_id, 0))
+		return job_id;
+	for (uint32_t i = 0; i < jobs->record_count; i++) {
+		if (jobs->job_array[i].job_id == job_id && jobs->job_array[i].het_job_id)
+			leader = jobs->job_array[i].het_job_id;
+	}
+	slurm_free_job_info_msg(jobs);
+	return leader;
+}

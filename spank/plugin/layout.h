@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The layout of a step, task by task, which only slurmctld has. Each call sends it one
- * message, so these are for the steps whose environment does not tell where rank 0 is.
+ * The layout of a step, task by task, and of a job, component by component, which only
+ * slurmctld has. Each call sends it one message, so these are for the steps whose
+ * environment does not tell, or is not to be trusted.
  */
 #pragma once
 
@@ -22,3 +23,10 @@ int srank_layout_order(uint32_t job_id, uint32_t step_id, char **text);
  */
 int srank_layout_head(uint32_t job_id, uint32_t step_id, char *name, size_t size,
 		      uint32_t *position);
+
+/*
+ * In slurmstepd: the job of the first component of the heterogeneous job that JOB_ID is a
+ * component of, whose number stands for all of them. JOB_ID itself, where it is an
+ * ordinary job or slurmctld does not say.
+ */
+uint32_t srank_layout_leader(uint32_t job_id);

@@ -28,8 +28,10 @@
 #include "spank/plugin/task.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,8 +46,55 @@ enum role {
 	ROLE_BATCH, /* the batch script */
 };
 
+/*
+ * How far this process has come. Slurm calls a plugin once for each line of
+ * plugstack.conf that has it, files that two others include among them; its check for
+ * that compares two copies of a path by address (plugin_in_list() in Slurm's
+ * src/common/plugstack.c). It opens the same file only once, though (dlopen(3)), so that
+ * the calls meet here, and all but the first find that there is nothing left to do. The
+ * arguments of the last line hold, since slurm_spank_init is called for all lines first.
+ */
+enum stage {
+	STAGE_NONE,
+	STAGE_OPTIONS, /* init_post_opt */
+	STAGE_NODE,    /* user_init */
+	STAGE_TASK,    /* task_init, in the process of the task */
+};
+
+static enum stage stage;
+static bool marked; /* is_alone() has set MARKER */
 static enum role role;
 static struct srank_step step;
+
+static bool reach(enum stage next)
+{
+	if (stage >= next)
+		return false;
+	stage = next;
+	return true;
+}
+
+/*
+ * Another file of this plugin in the same slurmstepd, an older release in another folder,
+ * say, has variables of its own. The two know each other by the environment of
+ * slurmstepd, which is not that of the tasks; the first one acts.
+ */
+#define MARKER "SRANK_PLUGIN_OF_PROCESS"
+
+static bool is_alone(void)
+{
+	const char *value = getenv(MARKER);
+	char own[16];
+
+	snprintf(own, sizeof(own), "%d", (int)getpid());
+	if (value && strcmp(value, own) == 0) {
+		slurm_verbose("srank: plugstack.conf has another file of this plugin, "
+			      "which acts already");
+		return false;
+	}
+	marked = setenv(MARKER, own, 1) == 0;
+	return true;
+}
 
 static void clear(void)
 {
@@ -54,13 +103,20 @@ static void clear(void)
 	launch_facts_clear(&step.devices);
 	free(step.gpus);
 	memset(&step, 0, sizeof(step));
+	if (marked)
+		unsetenv(MARKER);
+	marked = false;
 	role = ROLE_IDLE;
+	stage = STAGE_NONE;
 	srank_options_clear();
 }
 
 static void keep_error(const char *what, int r)
 {
+	/* The first one may have been set by what failed, with more to say. */
 	launch_error_set(&step.error, r, "%s: %s", what, strerror(-r));
+	if (step.abandon == SRANK_ABANDON_NO)
+		step.abandon = srank_task_abandon(r, &step.found);
 }
 
 int slurm_spank_init(spank_t spank, int argc, char **argv)
@@ -76,21 +132,31 @@ int slurm_spank_init(spank_t spank, int argc, char **argv)
 
 /*
  * In srun, sbatch and salloc: what --srank says was refused already, SRANK= was not. -1
- * ends the command, but only where plugstack.conf calls the plugin required.
+ * ends the command, but only where plugstack.conf calls the plugin required. It is asked
+ * again for each component of a heterogeneous job, and for each line of plugstack.conf;
+ * what was said once need not be repeated.
  */
 static int check_local(void)
 {
-	if (srank_options_resolve(getenv("SRANK"), &step.settings, &step.error)) {
-		slurm_error("srank: %s", step.error.text);
-		return -1;
+	struct launch_error err = {""};
+	bool help;
+	int r;
+
+	r = srank_options_resolve(getenv("SRANK"), &step.settings, &err);
+	help = r == 0 && step.settings.help && !step.settings.on;
+	if (help)
+		r = launch_error_set(&err, -EINVAL,
+				     "SRANK=help sets nothing; unset it, or use "
+				     "--srank=help, which runs nothing");
+	if (r == 0)
+		return 0;
+	if (strcmp(err.text, step.error.text) != 0) {
+		if (help)
+			launch_settings_help(stderr);
+		slurm_error("srank: %s", err.text);
+		step.error = err;
 	}
-	if (step.settings.help && !step.settings.on) {
-		launch_settings_help(stderr);
-		slurm_error("srank: SRANK=help sets nothing; unset it, or use "
-			    "--srank=help, which runs nothing");
-		return -1;
-	}
-	return 0;
+	return -1;
 }
 
 static enum role find_role(spank_t spank)
@@ -128,23 +194,12 @@ static void find_meeting(spank_t spank)
 
 	if (r)
 		keep_error("address of rank 0", r);
-	step.abandon |= r == -ENOMEM;
 }
 
-int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
+static void check_remote(spank_t spank)
 {
 	struct srank_environment environment = {.spank = spank};
 	const char *list;
-
-	switch (spank_context()) {
-	case S_CTX_LOCAL:
-	case S_CTX_ALLOCATOR:
-		return check_local();
-	case S_CTX_REMOTE:
-		break;
-	default:
-		return 0;
-	}
 
 	if (is_batch_step(spank))
 		srank_options_inherit(
@@ -161,9 +216,25 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 	/* srun does not hear of this, as it should be: it is not the user's. */
 	else if (launch_error_is_set(&step.error))
 		slurm_error("srank: %s; default=on is without effect", step.error.text);
+	if (role != ROLE_IDLE && !is_alone())
+		role = ROLE_IDLE;
 	if (role != ROLE_IDLE && !launch_error_is_set(&step.error))
 		find_meeting(spank);
-	return 0;
+}
+
+int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
+{
+	switch (spank_context()) {
+	case S_CTX_LOCAL:
+	case S_CTX_ALLOCATOR:
+		return check_local();
+	case S_CTX_REMOTE:
+		if (reach(STAGE_OPTIONS))
+			check_remote(spank);
+		return 0;
+	default:
+		return 0;
+	}
 }
 
 /* -m, or SLURM_HOSTFILE by itself, as srun makes it known to the tasks. */
@@ -215,7 +286,6 @@ static void find_gpus(spank_t spank)
 	}
 	if (r)
 		keep_error("GPUs of this node", r);
-	step.abandon |= r == -ENOMEM;
 	free(step_gpus);
 }
 
@@ -232,14 +302,15 @@ static void share(spank_t spank)
 		launch_error_set(&step.error, -EIO, "number of tasks on this node: %s",
 				 spank_strerror(r));
 	}
-	step.abandon |= !step.shared;
+	if (!step.shared)
+		step.abandon = SRANK_ABANDON_IN_TURN;
 }
 
 int slurm_spank_user_init(spank_t spank, int argc, char **argv)
 {
 	bool failed = launch_error_is_set(&step.error);
 
-	if (role != ROLE_TASKS)
+	if (role != ROLE_TASKS || !reach(STAGE_NODE))
 		return 0;
 	share(spank);
 	if (!failed && step.shared)
@@ -272,17 +343,52 @@ static void report(const struct launch_error *err, int r)
 	slurm_error("srank: %s", launch_error_is_set(err) ? err->text : strerror(-r));
 }
 
+static void wait_ms(long ms)
+{
+	const struct timespec time = {.tv_sec = ms / 1000,
+				      .tv_nsec = ms % 1000 * 1000 * 1000};
+
+	nanosleep(&time, NULL);
+}
+
 /*
  * When a step is ended (by this plugin, or by srun for --kill-on-bad-exit), srun drops
  * what it has not read from its tasks: client_io_handler_abort(), called in Slurm's
  * src/api/step_launch.c. The error that was just printed gets this lead; slurmstepd's own
  * thread hands it on meanwhile.
  */
-static void let_message_through(void)
-{
-	const struct timespec lead = {.tv_nsec = 300 * 1000 * 1000};
+#define LEAD_MS 300
 
-	nanosleep(&lead, NULL);
+/*
+ * What one node cannot do, all of them may not be able to do, and slurmctld is to get one
+ * message then and not ten thousand. So each node waits a little longer than the one
+ * before it, and the step is ended meanwhile, by which these tasks go, too: none of them
+ * is left to give the word (slurm_spank_task_exit).
+ */
+#define TURN_MS   50
+#define TURNS_MAX 40
+
+static void wait_turn(spank_t spank)
+{
+	uint32_t node;
+
+	/* proctrack/linuxproc spares processes by the name of slurmstepd (kill_tree.c). */
+	prctl(PR_SET_NAME, "srank");
+	if (spank_get_item(spank, S_JOB_NODEID, &node) != ESPANK_SUCCESS ||
+	    node > TURNS_MAX)
+		node = TURNS_MAX;
+	wait_ms(TURN_MS * node);
+}
+
+/* Ends the process, as exec_task() in src/slurmd/slurmstepd/task.c would. */
+static void end_task(spank_t spank)
+{
+	wait_ms(LEAD_MS);
+	if (step.abandon == SRANK_ABANDON_IN_TURN)
+		wait_turn(spank);
+	if (step.shared && step.abandon != SRANK_ABANDON_NO)
+		step.shared->abandon = true;
+	_exit(EXIT_FAILURE);
 }
 
 /* In the process that is to become the task. */
@@ -297,9 +403,7 @@ static int start_task(spank_t spank)
 		r = srank_task(spank, &step, &err);
 	if (r) {
 		report(&err, r);
-		let_message_through();
-		/* As exec_task() in src/slurmd/slurmstepd/task.c would end it. */
-		_exit(EXIT_FAILURE);
+		end_task(spank);
 	}
 	return 0;
 }
@@ -321,6 +425,8 @@ static int start_batch(spank_t spank)
 
 int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 {
+	if (role == ROLE_IDLE || !reach(STAGE_TASK))
+		return 0;
 	switch (role) {
 	case ROLE_TASKS:
 		return start_task(spank);
@@ -333,21 +439,37 @@ int slurm_spank_task_init(spank_t spank, int argc, char **argv)
 }
 
 /*
+ * The components of a heterogeneous job are jobs, and slurmctld ends a step in all of
+ * them when it is called by the first one's number (kill_job_step() in its job_mgr.c;
+ * their steps are numbered together). The environment, which has that number, too, is the
+ * user's, and slurmstepd might end any job there is: it only says whether to ask.
+ */
+static uint32_t job_to_end(spank_t spank, uint32_t job_id)
+{
+	struct srank_environment environment = {.spank = spank};
+	const char *components = srank_environment_get("SLURM_HET_SIZE", &environment);
+	uint32_t leader = components ? srank_layout_leader(job_id) : job_id;
+
+	srank_environment_clear(&environment);
+	return leader;
+}
+
+/*
  * srun lets the other tasks of a step go on when one has failed (--kill-on-bad-exit is
- * off by default), and they would wait for it until they time out. So one node sends one
- * message to slurmctld, and only after a failure that the other nodes do not have, too.
+ * off by default), and they would wait for it until they time out. So the node sends one
+ * message to slurmctld, unless all others have the failure, too.
  */
 int slurm_spank_task_exit(spank_t spank, int argc, char **argv)
 {
+	bool abandon = step.shared ? step.shared->abandon : step.abandon;
 	uint32_t job_id, step_id;
 
-	if (role != ROLE_TASKS || step.abandoned ||
-	    !(step.abandon || (step.shared && step.shared->abandon)))
+	if (role != ROLE_TASKS || step.abandoned || !abandon)
 		return 0;
 	step.abandoned = true;
 	if (spank_get_item(spank, S_JOB_ID, &job_id) == ESPANK_SUCCESS &&
 	    spank_get_item(spank, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS)
-		srank_kill_step(job_id, step_id);
+		srank_kill_step(job_to_end(spank, job_id), step_id);
 	return 0;
 }
 

@@ -45,7 +45,8 @@ static int not_found(const char *name, int error, struct launch_error *err)
 
 	if (error == EAI_MEMORY)
 		return -ENOMEM;
-	return launch_error_set(err, -EINVAL, "addr=ip: %.80s: %s; " CURE, name, why);
+	return launch_error_set(err, -EHOSTUNREACH, "addr=ip: %.80s: %s; " CURE, name,
+				why);
 }
 
 static int look_up(const char *name, uint32_t nnodes, char *addr, size_t size,
@@ -101,7 +102,7 @@ int srank_resolve(enum launch_addr_mode mode, const char *node, const char *name
 	if (mode == LAUNCH_ADDR_NODEADDR) {
 		if (known)
 			return launch_error_set(
-				err, -EINVAL,
+				err, -EHOSTUNREACH,
 				"addr=nodeaddr: Slurm has no NodeAddr of node %.80s on "
 				"this host; " CURE,
 				node);
@@ -115,5 +116,5 @@ int srank_resolve(enum launch_addr_mode mode, const char *node, const char *name
 	if (known == 0 && strcmp(name, node) == 0 && strcmp(node_addr, name) != 0 &&
 	    look_up(node_addr, nnodes, addr, size, &second) == 0)
 		return 0;
-	return launch_error_set(err, r, "%s", first.text);
+	return launch_error_set(err, -EHOSTUNREACH, "%s", first.text);
 }

@@ -18,8 +18,9 @@
  * for NAME, which is NODE with suffix= and domain= in place; where these leave it as it
  * is and it has no such address, for its NodeAddr.
  *
- * -EINVAL with ERR when the resolver gives no answer, or knows no address that will do,
- * and when Slurm does not know the node; -ENOMEM.
+ * -EHOSTUNREACH with ERR when the resolver gives no answer, or knows no address that will
+ * do, and when Slurm does not know the node, all of which may be otherwise on another
+ * host; -ENOMEM.
  */
 int srank_resolve(enum launch_addr_mode mode, const char *node, const char *name,
 		  uint32_t nnodes, char *addr, size_t size, struct launch_error *err);

@@ -14,7 +14,7 @@
 struct srank_shared {
 	uint32_t ntasks;
 	atomic_bool reported; /* a task has printed its error: one line a node will do */
-	atomic_bool abandon;  /* a task failed, and the other nodes do not know why */
+	atomic_bool abandon;  /* a task failed, and slurmctld is to end the others */
 	struct launch_cpuset masks[]; /* by local rank; empty: not known */
 };
 

@@ -310,6 +310,9 @@ int srank_source_find(spank_t spank, bool batch, const struct launch_settings *s
 	if (r == 0)
 		r = find_address(launch_node_query, &facts, settings, &found->node_addr,
 				 err);
+	found->local = facts.nnodes > 1 &&
+		       (r == -EHOSTUNREACH ||
+			(facts.het && !facts.user_addr && facts.head_uncertain));
 out:
 	launch_facts_clear(&facts);
 	return r;

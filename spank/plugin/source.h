@@ -48,6 +48,7 @@ struct srank_found {
 	uint32_t head_id; /* and its position in the first component */
 	char *head_addr;  /* see the same of struct launch_facts */
 	char *node_addr;
+	bool local; /* something was not found that another node of the step may find */
 };
 
 /*

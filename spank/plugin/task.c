@@ -70,10 +70,20 @@ static void say(const char *line)
 	slurm_spank_log("srank: %s", line);
 }
 
-/* What one node alone can suffer; all else the tasks of the others find as well. */
-static bool is_local(int r)
+enum srank_abandon srank_task_abandon(int r, const struct srank_found *found)
 {
-	return r == -ENOMEM || r == -EADDRINUSE || r == -EACCES;
+	switch (r) {
+	case 0:
+		return SRANK_ABANDON_NO;
+	case -EADDRINUSE:
+	case -EACCES:
+		return SRANK_ABANDON_AT_ONCE;
+	case -ENOMEM:
+	case -EIO:
+		return SRANK_ABANDON_IN_TURN;
+	default:
+		return found->local ? SRANK_ABANDON_IN_TURN : SRANK_ABANDON_NO;
+	}
 }
 
 int srank_task(spank_t spank, struct srank_step *step, struct launch_error *err)
@@ -97,8 +107,8 @@ int srank_task(spank_t spank, struct srank_step *step, struct launch_error *err)
 		r = apply(spank, &env, err);
 	if (r == 0 && !facts.submitit)
 		report(spank, &facts, step);
-	if (is_local(r) && facts.ntasks != 1)
-		step->shared->abandon = true;
+	if (facts.ntasks != 1)
+		step->abandon = srank_task_abandon(r, &step->found);
 	launch_environment_clear(&env);
 	launch_facts_clear(&facts);
 	return r;

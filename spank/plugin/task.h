@@ -14,6 +14,13 @@
 #include <slurm/spank.h>
 #include <stdbool.h>
 
+/* Whether a failure of this node is to end the step on the others. */
+enum srank_abandon {
+	SRANK_ABANDON_NO,      /* they have it, too */
+	SRANK_ABANDON_AT_ONCE, /* no other can have it: rank 0's port */
+	SRANK_ABANDON_IN_TURN, /* some may have it, and all but one keep quiet */
+};
+
 /* What slurmstepd's parent process has gathered for all tasks of its node. */
 struct srank_step {
 	struct launch_settings settings;
@@ -22,14 +29,20 @@ struct srank_step {
 	struct launch_gpus *gpus;    /* the same with their places; NULL: none */
 	struct srank_found found;    /* what a task cannot find out by itself */
 	struct srank_shared *shared; /* NULL before user_init */
-	bool abandon;   /* it failed here, and the tasks of other nodes do not know */
+	enum srank_abandon abandon;
 	bool abandoned; /* slurmctld was told to end the step */
 };
 
 /*
+ * What follows from R, a negative errno, for the other nodes: all but a few failures come
+ * from what every task of the step has. FOUND is what the node could find out.
+ */
+enum srank_abandon srank_task_abandon(int r, const struct srank_found *found);
+
+/*
  * Sets the variables of the task that slurm_spank_task_init was called for. -EINVAL with
- * ERR or another negative errno; the task must then not start. step->shared->abandon says
- * that the tasks of other nodes do not know of the failure.
+ * ERR or another negative errno; the task must then not start, and step->abandon says
+ * whether the tasks of the other nodes know of it.
  */
 int srank_task(spank_t spank, struct srank_step *step, struct launch_error *err);
 

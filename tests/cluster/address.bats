@@ -40,7 +40,10 @@ names()
 		[[ $1 == "node$i" ]] && printf '127.0.1.1 gpu%d\n' "$i" ||
 			printf '10.42.1.%d gpu%d\n' "$i" "$i"
 	done
-	[[ $1 == node2 ]] || printf '10.42.1.1 gpu1-part\n'
+	for i in 1 2 3; do
+		[[ $1 == "node$i" ]] || printf '10.42.1.1 gpu1-but%d\n' "$i"
+	done
+	printf '%s\n' '10.42.1.1 gpu1-own'
 }
 
 teardown_file()
@@ -198,12 +201,52 @@ addresses()
 	good srun --srank=mpi,addr=ip,suffix=-nowhere -N2 -n2 true
 }
 
-# gpu1-part is in the hosts file of node1, and not in that of node2. As a name is mostly known to
-# all nodes or to none, no node sends a message of its own: the step ends as srun is told to end it.
-@test "a name that one node alone does not know ends the step where a failing task does" {
-	local began=$EPOCHSECONDS
-	bad srun --kill-on-bad-exit=1 --srank=addr=ip,suffix=-part -N2 -n2 sleep 50 -- 'gpu1-part'
+# Each name is in the hosts files of all nodes but one. The tasks of the others would wait for
+# theirs; --kill-on-bad-exit=0, Slurm's default, is said for those who have another.
+@test "a name that one node alone does not know ends the step on all of them" {
+	local began name nodes options
+	while read -r name nodes options; do
+		echo "$name $nodes $options"
+		began=$EPOCHSECONDS
+		# shellcheck disable=SC2086 # words
+		bad srun --kill-on-bad-exit=0 --srank="addr=ip,suffix=-$name" -w "$nodes" $options \
+			sleep 50 -- "addr=ip: gpu1-$name: "
+		((EPOCHSECONDS - began < 10))
+	done <<-'END'
+		but2 gpu[1-2] -N2 -n2
+		but3 gpu[1-3] -N3 -n7 -m cyclic
+		but1 gpu[1-3] -N3 -n3
+	END
+	# The node's own address, which torchrun is handed.
+	began=$EPOCHSECONDS
+	bad srun --srank=torchrun,elastic=1:2,addr=ip,suffix=-own -w 'gpu[1-2]' -n2 --gres=gpu:1 \
+		sleep 50 -- 'addr=ip: gpu2-own: '
 	((EPOCHSECONDS - began < 10))
+	# In a component of a heterogeneous step.
+	began=$EPOCHSECONDS
+	bad srun --srank=addr=ip,suffix=-but2 -w gpu1 -n1 sleep 50 : -w gpu2 -n2 sleep 50 \
+		-- 'addr=ip: gpu1-but2: '
+	((EPOCHSECONDS - began < 10))
+}
+
+# ended_steps: how often slurmctld was told to end one.
+ended_steps()
+{
+	on login sdiag | sed -nE 's/^\s*REQUEST_CANCEL_JOB_STEP .*count:([0-9]+) .*/\1/p' | head -n 1 |
+		grep . || echo 0
+}
+
+@test "a name that no node knows: the first node says so to slurmctld, and not every one" {
+	local before after
+	before=$(ended_steps)
+	bad srun --srank=addr=ip,suffix=-nowhere -N3 -n9 sleep 50 -- 'gpu1-nowhere'
+	after=$(ended_steps)
+	echo "messages: $((after - before))"
+	((after > before && after - before <= 3))
+	# One node is the whole step, and its tasks end by themselves.
+	before=$after
+	bad srun --srank=addr=ip,suffix=-nowhere -N1 -n3 sleep 50 -- 'gpu1-nowhere'
+	(($(ended_steps) == before))
 }
 
 @test "rank 0's node in other kinds of step: arbitrary, heterogeneous, a script, a script's subset" {

@@ -406,13 +406,62 @@ table()
 	END
 }
 
-# A file that two others include, for instance. Slurm warns, and calls it twice.
-@test "the plugin in two lines of plugstack.conf does what it does in one" {
-	cluster plugstack "optional $PLUGIN port=20901" "optional $PLUGIN port=20901"
-	good srun "${TWO[@]}" --srank step-show OMP_NUM_THREADS
-	[[ $(cut -d ' ' -f 11- <<<"$output" | sort -u) == "20901 $(user nproc)" ]]
+# once LINE...: does the plugin in these lines of plugstack.conf do what it does in one?
+once()
+{
+	echo "$*"
+	cluster plugstack "$@"
+	good srun "${TWO[@]}" --gres=gpu:2 --srank=torch,verbose,gpus=map:1-0 \
+		step-show CUDA_VISIBLE_DEVICES
+	[[ $(sort -n <<<"$output" | cut -d ' ' -f 11-) == $'20902 1\n20902 1' ]]
+	[[ $(grep -c 'MASTER_PORT  20902' <<<"$stderr") == 1 ]]
 	output=$(cut -d ' ' -f 1-11 <<<"$output")
+	meets 1,2
+	batch "${TWO[@]}" --srank <<<$'#!/bin/bash\necho $MASTER_PORT\nsrun step-show >step'
+	[[ $output == 20902 ]]
+	wrote step
 	meets 1,2
 	ports "${STEP[@]}"
 	[[ $output == - ]]
+	bad srun -n1 --srank=torchrn echo started -- 'did you mean torchrun?'
+	[[ $(grep -c 'did you mean' <<<"$stderr") == 1 ]]
+	# Where only the node can tell.
+	bad srun "${TWO[@]}" --srank=torchrun,elastic=1:1 echo started -- 'use elastic=1:2'
+	[[ $(grep -c 'use elastic=1:2' <<<"$stderr") == 2 ]]
+}
+
+# In srun, as once.
+refuses()
+{
+	bad env SRANK=torchrn srun -n1 echo started -- 'did you mean torchrun?'
+	[[ $(grep -c 'srun: error: srank: ' <<<"$stderr") == 1 ]]
+}
+
+# A file that two others include, for instance. Slurm calls it twice, and says so.
+@test "the plugin in two lines of plugstack.conf does what it does in one" {
+	once "optional $PLUGIN port=20901" "optional $PLUGIN port=20902"
+	[[ $stderr == *'option "srank" provided by both'* ]]
+	printf 'optional %s port=2090%d\n' "$PLUGIN" 1 >"$BATS_TEST_TMPDIR/90-srank.conf"
+	printf 'optional %s port=2090%d\n' "$PLUGIN" 2 >"$BATS_TEST_TMPDIR/91-srank.conf"
+	cluster install "$BATS_TEST_TMPDIR/90-srank.conf" "$BATS_TEST_TMPDIR/91-srank.conf"
+	once 'include /usr/local/share/srank/9*-srank.conf'
+	once "optional $PLUGIN port=20901" 'include /usr/local/share/srank/91-srank.conf'
+	# No argument at all in one of them, and three.
+	once "optional $PLUGIN" "optional $PLUGIN" "optional $PLUGIN port=20902"
+}
+
+@test "the plugin as required and as optional: what is required of it holds" {
+	once "required $PLUGIN port=20901" "optional $PLUGIN port=20902"
+	refuses
+	once "optional $PLUGIN port=20901" "required $PLUGIN port=20902"
+	refuses
+}
+
+# Of an older release in another folder, for instance.
+@test "two files of the plugin: the first one acts" {
+	local other=${PLUGIN%/*}/other_srank.so
+	cp "$SRANK_PLUGIN" "$BATS_TEST_TMPDIR/other_srank.so"
+	cluster install "$BATS_TEST_TMPDIR/other_srank.so"
+	once "optional $PLUGIN port=20902" "optional $other port=20901"
+	once "optional $other port=20902" "required $PLUGIN port=20901"
 }

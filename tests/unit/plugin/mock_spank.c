@@ -148,6 +148,9 @@ spank_err_t spank_get_item(spank_t spank, spank_item_t item, ...)
 	case S_JOB_STEPID:
 		*va_arg(arguments, uint32_t *) = mock->step_id;
 		break;
+	case S_JOB_NODEID:
+		*va_arg(arguments, uint32_t *) = mock->node_id;
+		break;
 	case S_JOB_NNODES:
 		*va_arg(arguments, uint32_t *) = mock->nnodes;
 		break;
@@ -317,6 +320,40 @@ void slurm_job_step_layout_free(slurm_step_layout_t *layout)
 	free(layout);
 }
 
+static int load_job(job_info_msg_t **answer, uint32_t job_id)
+{
+	static slurm_job_info_t jobs[2];
+	static job_info_msg_t message = {.job_array = jobs, .record_count = 2};
+
+	mock->jobs++;
+	if (fails() || !mock->leader)
+		return SLURM_ERROR;
+	/* Of another job that goes by the same number, as array tasks do. */
+	jobs[0].job_id = job_id + 1;
+	jobs[0].het_job_id = job_id + 1;
+	jobs[1].job_id = job_id;
+	jobs[1].het_job_id = mock->leader;
+	*answer = &message;
+	return SLURM_SUCCESS;
+}
+
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+#undef slurm_load_job
+int slurm_load_job(job_info_msg_t **answer, slurm_step_id_t id, uint16_t flags)
+{
+	return load_job(answer, id.job_id);
+}
+#else
+int slurm_load_job(job_info_msg_t **answer, uint32_t job_id, uint16_t flags)
+{
+	return load_job(answer, job_id);
+}
+#endif
+
+void slurm_free_job_info_msg(job_info_msg_t *answer)
+{
+}
+
 char *slurm_conf_get_address(const char *node_name)
 {
 	char *copy;
@@ -380,8 +417,11 @@ void freeaddrinfo(struct addrinfo *info)
 	}
 }
 
-/* No srun waits for the messages of these tasks. */
+/* No srun waits for the messages of these tasks, and no slurmctld for their turn. */
 int nanosleep(const struct timespec *time, struct timespec *left)
 {
+	mock->slept += time->tv_sec * 1000 + time->tv_nsec / 1000000;
+	if (mock->kill_after && mock->slept > mock->kill_after)
+		raise(SIGKILL);
 	return 0;
 }

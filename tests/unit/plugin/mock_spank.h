@@ -21,7 +21,7 @@ struct mock {
 	spank_context_t context;
 
 	/* Items; those of a task count only while a task is set. */
-	uint32_t job_id, step_id, local_tasks, nnodes;
+	uint32_t job_id, step_id, local_tasks, nnodes, node_id;
 	bool in_task;
 	int task;
 	pid_t pids[8]; /* of the tasks; 0: this process */
@@ -48,11 +48,17 @@ struct mock {
 		int error;
 	} * addresses;
 
+	uint32_t leader; /* of the job, as it is heterogeneous; 0: slurmctld does not say
+			  */
+
 	/* What it did. */
+	int jobs;    /* slurm_load_job() */
 	int layouts; /* slurm_job_step_layout_get() */
 	uint32_t layout_job, layout_step;
 	int lookups;    /* getaddrinfo() */
 	int set, unset; /* spank_setenv(), spank_unsetenv() */
+	int slept;      /* nanosleep(), in milliseconds */
+	int kill_after; /* when it would have slept so long, SIGKILL comes; 0: never */
 	int killed;     /* slurm_kill_job_step() */
 	uint32_t killed_job, killed_step;
 	char log[16 * 1024]; /* "error: ..." and plain lines */

@@ -621,19 +621,15 @@ static void test_site_fault(void **state)
  */
 static void test_node_fails(void **state)
 {
-	/* The number of the node's tasks; what the others may find as well sends nothing.
-	 */
 	static const struct {
 		const char *option;
 		int early; /* call that fails in init_post_opt, */
 		int late;  /* or in user_init */
 		const char *log;
-		int killed;
 	} rows[] = {
-		{"torch", 0, 1, "error: srank: number of tasks on this node: ", 1},
-		{"torch,addr=ip", 5, 0, "cannot read the task's environment", 0},
-		{"torch,addr=ip", 0, 0, "error: srank: addr=ip: n1: Temporary failure",
-		 0},
+		{"torch", 0, 1, "error: srank: number of tasks on this node: "},
+		{"torch,addr=ip", 5, 0, "cannot read the task's environment"},
+		{"torch,addr=ip", 0, 0, "error: srank: addr=ip: n1: Temporary failure"},
 	};
 	static const struct mock_address none[] = {{"n1", NULL, EAI_AGAIN}, {NULL}};
 
@@ -654,10 +650,177 @@ static void test_node_fails(void **state)
 			assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
 		}
 		assert_logged(rows[i].log);
-		if (mock->killed != rows[i].killed)
+		if (mock->killed != 1)
 			fail_msg("row %zu: %d messages", i, mock->killed);
 		step_end();
 	}
+}
+
+/*
+ * Where all nodes may have failed, each waits 50 ms longer than the one before it, and at
+ * most two seconds. Whoever is ended by slurmctld meanwhile need not tell it anything.
+ */
+static void test_turns(void **state)
+{
+	static const struct {
+		uint32_t node_id;
+		int waits; /* behind the 300 ms of its message */
+	} rows[] = {
+		{0, 0}, {1, 50}, {7, 350}, {40, 2000}, {41, 2000}, {99999, 2000},
+	};
+	static const struct mock_address none[] = {{NULL}};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		step_reset();
+		mock->addresses = none;
+		mock->node_id = rows[i].node_id;
+		step_begin(&(struct asked){.option = "torch,addr=ip"});
+		assert_int_equal(step_task_status(), 1);
+		assert_int_equal(mock->slept, 300 + rows[i].waits);
+		assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+		assert_int_equal(mock->killed, 1);
+		step_end();
+	}
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		int status;
+		pid_t pid;
+
+		step_reset();
+		mock->addresses = none;
+		mock->node_id = rows[i].node_id;
+		mock->kill_after = 300;
+		step_begin(&(struct asked){.option = "torch,addr=ip"});
+		pid = fork();
+		assert_true(pid >= 0);
+		if (pid == 0)
+			_exit(slurm_spank_task_init(NULL, 0, NULL));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+		/* The first of them has no turn to wait for. */
+		assert_int_equal(mock->killed, rows[i].waits == 0);
+		assert_int_equal(WIFSIGNALED(status), rows[i].waits != 0);
+		step_end();
+	}
+	/* One node is the whole step: nobody is left who would wait. */
+	step_reset();
+	mock->addresses = none;
+	mock->nnodes = 1;
+	mock_setenv("SLURM_STEP_NODELIST", "n1");
+	mock_setenv("SLURM_STEP_NUM_NODES", "1");
+	mock_setenv("SLURM_STEP_TASKS_PER_NODE", "4");
+	step_begin(&(struct asked){.option = "torch,addr=ip"});
+	assert_int_equal(step_task_status(), 1);
+	assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+	assert_int_equal(mock->killed, 0);
+	step_end();
+}
+
+/* A step's life as Slurm plays it to a plugin that plugstack.conf names LINES times. */
+static void live(int lines, const char *option)
+{
+	static const struct mock_address dns[] = {{"n1", "10.0.0.1"}, {NULL}};
+
+	step_reset();
+	mock->addresses = dns;
+	mock_setenv("SLURM_NODEID", "0");
+	mock_setenv("SLURM_PROCID", "0");
+	mock_setenv("SLURM_LOCALID", "0");
+	mock_setenv("SLURMD_NODENAME", "n1");
+	mock_setenv("CUDA_VISIBLE_DEVICES", "0,1");
+	mock_setenv("SLURM_STEP_GPUS", "0,1");
+	for (int line = 1; line <= lines; line++)
+		step_init(line < lines ? "port=20001" : "port=20002");
+	mock->option.cb(mock->option.val, option, 1);
+	for (int line = 0; line < lines; line++)
+		assert_int_equal(slurm_spank_init_post_opt(NULL, 0, NULL), 0);
+	for (int line = 0; line < lines; line++)
+		assert_int_equal(slurm_spank_user_init(NULL, 0, NULL), 0);
+	mock->in_task = true;
+	for (int line = 0; line < lines; line++)
+		assert_int_equal(slurm_spank_task_post_fork(NULL, 0, NULL), 0);
+	for (int line = 0; line < lines; line++)
+		assert_int_equal(slurm_spank_task_init(NULL, 0, NULL), 0);
+}
+
+/* Every step done once, in every line's name: the same calls to Slurm, the same words. */
+static void test_twice(void **state)
+{
+	const char *option = "torch,verbose,addr=ip,gpus=map:1-0";
+	char log[sizeof(mock->log)], *environment;
+	int set, unset, lookups;
+
+	live(1, option);
+	assert_variables((const char *[]){"MASTER_PORT=20002", "MASTER_ADDR=10.0.0.1",
+					  "CUDA_VISIBLE_DEVICES=1", NULL});
+	memcpy(log, mock->log, sizeof(log));
+	environment = mock_environment();
+	set = mock->set;
+	unset = mock->unset;
+	lookups = mock->lookups;
+	step_end();
+	for (int lines = 2; lines < 4; lines++) {
+		char *again;
+
+		live(lines, option);
+		again = mock_environment();
+		assert_string_equal(again, environment);
+		assert_string_equal(mock->log, log);
+		assert_int_equal(mock->set, set);
+		assert_int_equal(mock->unset, unset);
+		assert_int_equal(mock->lookups, lookups);
+		free(again);
+		for (int line = 0; line < lines; line++)
+			step_end();
+	}
+	free(environment);
+
+	/* In srun: refused for each line, since any of them may be the required one. */
+	mock_reset();
+	mock->context = S_CTX_LOCAL;
+	step_init(NULL);
+	step_init(NULL);
+	setenv("SRANK", "torchrn", 1);
+	assert_int_equal(slurm_spank_init_post_opt(NULL, 0, NULL), -1);
+	assert_int_equal(slurm_spank_init_post_opt(NULL, 0, NULL), -1);
+	assert_int_equal(count_logged("error: "), 1);
+	unsetenv("SRANK");
+	step_end();
+	step_end();
+}
+
+/* Another file of the plugin, with variables of its own, in the same slurmstepd or not.
+ */
+static void test_other_file(void **state)
+{
+	const char *marker = "SRANK_PLUGIN_OF_PROCESS";
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	setenv(marker, pid, 1);
+	step_reset();
+	step_begin(&(struct asked){.option = "torch"});
+	step_task();
+	assert_int_equal(mock->set + mock->unset, 0);
+	assert_logged("verbose: srank: plugstack.conf has another file of this plugin");
+	step_end();
+	/* The marker is the other's. */
+	assert_string_equal(getenv(marker), pid);
+
+	/* What a slurmstepd has from an outer one that started it says nothing. */
+	setenv(marker, "1", 1);
+	step_reset();
+	step_begin(&(struct asked){.option = "torch"});
+	assert_string_equal(getenv(marker), pid);
+	step_task();
+	assert_variables((const char *[]){"RANK=3", marker, NULL});
+	step_end();
+	assert_null(getenv(marker));
+
+	/* It stands for nothing in steps for which nobody asks. */
+	step_reset();
+	step_begin(&(struct asked){.site = "port=20001"});
+	assert_null(getenv(marker));
+	step_end();
 }
 
 /* A task that no step has prepared: never seen, and not to be followed by a crash. */
@@ -732,6 +895,7 @@ static void test_busy_port(void **state)
 	assert_int_equal(mock->killed, 1);
 	assert_int_equal(mock->killed_job, 4711);
 	assert_int_equal(mock->killed_step, 2);
+	assert_int_equal(mock->jobs, 0);
 	step_end();
 
 	/* Once for a node, however many of its tasks fail, and when. */
@@ -1054,8 +1218,26 @@ static void test_heterogeneous(void **state)
 	assert_int_equal(step_task_status(), 1);
 	assert_logged("set MASTER_ADDR");
 	assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
-	assert_int_equal(mock->killed, 0);
+	/* To others it may have answered. */
+	assert_int_equal(mock->killed, 1);
 	step_end();
+
+	/* All components end by the first one's number, as slurmctld says it; the
+	 * environment's is the user's to set. */
+	for (int i = 0; i < 3; i++) {
+		static const uint32_t leaders[] = {4710, 4712, 0};
+
+		begin_component("torch", NULL, NULL);
+		mock->leader = leaders[i];
+		mock_setenv("SLURM_HET_SIZE", "2");
+		assert_int_equal(step_task_status(), 1);
+		assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+		assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
+		assert_int_equal(mock->jobs, 1);
+		assert_int_equal(mock->killed, 1);
+		assert_int_equal(mock->killed_job, leaders[i] ? leaders[i] : 4712);
+		step_end();
+	}
 
 	/* Ranks that meet elsewhere need no question. */
 	begin_component("mpi", "n[7,9]", NULL);
@@ -1107,6 +1289,7 @@ static void test_address(void **state)
 		const char *addr; /* NULL: the tasks end with LOG */
 		const char *log;
 		int lookups;
+		bool common; /* the failure is one of all nodes */
 	} rows[] = {
 		{"torch", dns, "10.8.0.1", "n1", NULL, 0},
 		{"torch,addr=name", dns, "10.8.0.1", "n1", NULL, 0},
@@ -1130,7 +1313,7 @@ static void test_address(void **state)
 		{"torch,addr=nodeaddr", dns, "2001:db8::8", "2001:db8::8", NULL, 0},
 		{"torch,addr=nodeaddr", dns, NULL, NULL,
 		 "addr=nodeaddr: Slurm has no NodeAddr of node n1 on this host", 0},
-		{"torch,addr=nodeaddr", dns, "localhost", NULL, "localhost", 0},
+		{"torch,addr=nodeaddr", dns, "localhost", NULL, "localhost", 0, true},
 		{"mpi,addr=ip", broken, "n1", "", NULL, 0},
 	};
 
@@ -1153,7 +1336,8 @@ static void test_address(void **state)
 				assert_int_equal(step_task_status(), 1);
 				assert_logged(rows[i].log);
 				assert_int_equal(slurm_spank_task_exit(NULL, 0, NULL), 0);
-				assert_int_equal(mock->killed, 0);
+				if (mock->killed != !rows[i].common)
+					fail_msg("row %zu: %d messages", i, mock->killed);
 				step_end();
 				continue;
 			}
@@ -1362,6 +1546,9 @@ int main(void)
 		cmocka_unit_test(test_task_errors),
 		cmocka_unit_test(test_site_fault),
 		cmocka_unit_test(test_node_fails),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_twice),
+		cmocka_unit_test(test_other_file),
 		cmocka_unit_test(test_no_user_init),
 		cmocka_unit_test(test_submitit),
 		cmocka_unit_test(test_busy_port),
