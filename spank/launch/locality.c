@@ -10,6 +10,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,37 +212,96 @@ static void read_socket(struct launch_cpuset *socket, const struct launch_cpuset
 }
 
 /*
- * A compute partition of AMD's MI300 has a function of its own in older kernels, which
- * the bus does not have: its neighbours are those of function 0.
+ * The CPUs of the NUMA nodes that are nearest to NODE, which has none of its own, as
+ * where memory on the GPU's side of the machine is a node. A node's distances are in the
+ * order of the nodes online (node_read_distance() in Linux's drivers/base/node.c).
  */
+static int read_nearest(struct launch_cpuset *cpus, unsigned long node,
+			const struct launch_tree *tree)
+{
+	char distances[LAUNCH_TREE_TEXT_MAX], text[LAUNCH_TREE_TEXT_MAX];
+	unsigned long nearest = ULONG_MAX;
+	struct launch_cpuset nodes, own;
+	char *at = distances;
+
+	if (launch_tree_read(tree, text, sizeof(text), "%s/devices/system/node/online",
+			     tree->sys) ||
+	    launch_cpuset_parse(&nodes, text) ||
+	    launch_tree_read(tree, distances, sizeof(distances),
+			     "%s/devices/system/node/node%lu/distance", tree->sys, node))
+		return -ENOENT;
+	for (uint32_t i = launch_cpuset_first(&nodes); i < LAUNCH_CPUS_MAX;
+	     i = launch_cpuset_first(&nodes)) {
+		char *end;
+		unsigned long distance = strtoul(at, &end, 10);
+
+		nodes.bits[i / 64] &= ~(UINT64_C(1) << (i % 64));
+		if (end == at)
+			break;
+		at = end;
+		if (distance > nearest ||
+		    launch_tree_read(tree, text, sizeof(text),
+				     "%s/devices/system/node/node%u/cpulist", tree->sys,
+				     i) ||
+		    launch_cpuset_parse(&own, text) ||
+		    launch_cpuset_first(&own) == LAUNCH_CPUS_MAX)
+			continue;
+		if (distance < nearest)
+			memset(cpus, 0, sizeof(*cpus));
+		nearest = distance;
+		for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
+			cpus->bits[word] |= own.bits[word];
+	}
+	return 0;
+}
+
+/*
+ * Reads NAME of the card's. A compute partition of AMD's MI300 has a function of its own
+ * in older kernels, which the bus does not have: its neighbours are those of function 0.
+ */
+static int read_device(const struct launch_card *card, const char *name, char *text,
+		       size_t size, const struct launch_tree *tree)
+{
+	int most = (int)strcspn(card->bus, ".");
+	int error = launch_tree_read(tree, text, size, "%s/bus/pci/devices/%s/%s",
+				     tree->sys, card->bus, name);
+
+	if (error == -ENOENT && card->vendor == LAUNCH_VENDOR_AMD)
+		error = launch_tree_read(tree, text, size, "%s/bus/pci/devices/%.*s.0/%s",
+					 tree->sys, most, card->bus, name);
+	return error;
+}
+
 static int read_local(struct launch_cpuset *local, const struct launch_card *card,
 		      const struct launch_tree *tree)
 {
-	int most = (int)strcspn(card->bus, ".");
 	char text[LAUNCH_TREE_TEXT_MAX];
-	int error = launch_tree_read(tree, text, sizeof(text),
-				     "%s/bus/pci/devices/%s/local_cpulist", tree->sys,
-				     card->bus);
+	int error;
 
-	if (error == -ENOENT && card->vendor == LAUNCH_VENDOR_AMD)
-		error = launch_tree_read(tree, text, sizeof(text),
-					 "%s/bus/pci/devices/%.*s.0/local_cpulist",
-					 tree->sys, most, card->bus);
-	return error ? error : launch_cpuset_parse(local, text);
+	if (!card->bus[0])
+		return -ENOENT;
+	error = read_device(card, "local_cpulist", text, sizeof(text), tree);
+	if (!error)
+		error = launch_cpuset_parse(local, text);
+	if (error || launch_cpuset_first(local) < LAUNCH_CPUS_MAX)
+		return error;
+	error = read_device(card, "numa_node", text, sizeof(text), tree);
+	if (error || !isdigit((unsigned char)text[0]))
+		return error;
+	return read_nearest(local, strtoul(text, NULL, 10), tree);
 }
 
 /*
  * local_cpulist is the CPUs of the GPU's NUMA node, whatever the node's number, and all
  * CPUs when the firmware names no node (pci_dev_show_local_cpu() in Linux's
  * drivers/pci/pci-sysfs.c), so that numa_node and the node's own list say nothing more. A
- * list of all CPUs tells no task from another; an empty one is that of a NUMA node that
- * has memory only.
+ * list of all CPUs tells no task from another.
  */
 static void locate(struct launch_gpus *gpus, struct launch_gpu *gpu,
 		   const struct launch_card *card, const struct launch_cpuset *online,
 		   const struct launch_tree *tree)
 {
-	if (!card->bus[0] || read_local(&gpu->local, card, tree) ||
+	if (read_local(&gpu->local, card, tree) ||
 	    launch_cpuset_first(&gpu->local) == LAUNCH_CPUS_MAX ||
 	    !memcmp(&gpu->local, online, sizeof(*online)))
 		return;

@@ -315,6 +315,50 @@ static void does_without_missing_files(void **state)
 	assert_string_equal(text, "0,40-47");
 }
 
+/* NUMA node 5 has no CPUs: which of 0, 2 and 7, that have, is the nearest, and how far.
+ */
+static void takes_the_nearest_cpus(void **state)
+{
+	static const struct {
+		const char *online, *distance, *cpus;
+	} rows[] = {
+		{"0,2,5,7\n", "32 12 10 32\n", "16-31"},
+		{"0,2,5,7\n", "32 20 10 12\n", "32-47"},
+		/* Two are as near. */
+		{"0,2,5,7\n", "20 20 10 32\n", "0-31"},
+		/* Node 9 is not there, so that its distance says nothing. */
+		{"0,2,5,7,9\n", "20 32 10 32 11\n", "0-15"},
+		{"0,2,5,7\n", "32 12\n", "16-31"},
+		{"0,2,5,7\n", "x\n", ANY},
+		{"0-\n", "32 12 10 32\n", ANY},
+		{"5\n", "10\n", ANY},
+	};
+
+	machine_file(root, "proc/driver/nvidia/gpus/0000:03:00.0/information", "");
+	machine_file(root, "sys/bus/pci/devices/0000:03:00.0/local_cpulist", "\n");
+	read_ok("0", NULL);
+	expect_local(0, "0", ANY);
+	machine_file(root, "sys/bus/pci/devices/0000:03:00.0/numa_node", "5\n");
+	read_ok("0", NULL);
+	expect_local(0, "0", ANY);
+	machine_file(root, "sys/devices/system/node/node0/cpulist", "0-15\n");
+	machine_file(root, "sys/devices/system/node/node2/cpulist", "16-31\n");
+	machine_file(root, "sys/devices/system/node/node5/cpulist", "\n");
+	machine_file(root, "sys/devices/system/node/node7/cpulist", "32-47\n");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		machine_file(root, "sys/devices/system/node/online", rows[i].online);
+		machine_file(root, "sys/devices/system/node/node5/distance",
+			     rows[i].distance);
+		read_ok("0", NULL);
+		expect_local(0, "0", rows[i].cpus);
+	}
+	machine_file(root, "sys/devices/system/node/online", rows[0].online);
+	machine_file(root, "sys/devices/system/node/node5/distance", rows[0].distance);
+	machine_file(root, "sys/bus/pci/devices/0000:03:00.0/numa_node", "-1\n");
+	read_ok("0", NULL);
+	expect_local(0, "0", ANY);
+}
+
 static void takes_an_empty_tree(void **state)
 {
 	char kept[sizeof(root)];
@@ -723,6 +767,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(passes_over_excluded_gpus, plant, uproot),
 		cmocka_unit_test_setup_teardown(sorts_by_domain_first, plant, uproot),
 		cmocka_unit_test_setup_teardown(does_without_missing_files, plant,
+						uproot),
+		cmocka_unit_test_setup_teardown(takes_the_nearest_cpus, plant_nothing,
 						uproot),
 		cmocka_unit_test_setup_teardown(takes_an_empty_tree, plant, uproot),
 		cmocka_unit_test_setup_teardown(counts_amd_as_rocm_does, plant_rome,
