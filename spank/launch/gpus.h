@@ -45,7 +45,7 @@ struct launch_gpu {
 	/* Token in the vendor's variable: index, UUID, MIG instance. */
 	char name[LAUNCH_GPU_NAME_MAX];
 	bool located;               /* false: locality unknown, or all CPUs are as near */
-	struct launch_cpuset local; /* CPUs near the GPU (PCI local_cpulist) */
+	struct launch_cpuset local; /* CPUs near the GPU: of its chiplet, or NODE */
 	struct launch_cpuset node;  /* CPUs of its NUMA node */
 	struct launch_cpuset socket; /* CPUs of its socket(s) */
 };
@@ -60,11 +60,12 @@ struct launch_gpus {
 /*
  * Fills GPUS from the device list of the step (FACTS' gpus: "0,1,2", opaque tokens) and
  * the trees below ROOT ("" or "/": the machine's own /proc and /sys; tests give a
- * recorded machine). STEP_GPUS is SLURM_STEP_GPUS, paired by position when the list is
- * relative under ConstrainDevices; NULL: none. LIST NULL or empty: no GPU. Only reads
- * files whose names this code makes; a tree that is missing or odd leaves `located` false
- * and is no error. GPUS then has no device: -ENOSPC with ERR when there are more than
- * LAUNCH_GPUS_MAX devices, -EINVAL with ERR when a token does not fit into a name.
+ * recorded machine, which may have the content of /sys at its top). STEP_GPUS is
+ * SLURM_STEP_GPUS, paired by position when the list is relative under ConstrainDevices
+ * and nothing shows which GPUs are left; NULL: none. LIST NULL or empty: no GPU. Only
+ * reads files whose names this code makes; a tree that is missing or odd leaves `located`
+ * false and is no error. GPUS then has no device: -ENOSPC with ERR when there are more
+ * than LAUNCH_GPUS_MAX devices, -EINVAL with ERR when a token does not fit into a name.
  */
 int launch_gpus_read(struct launch_gpus *gpus, const char *list, const char *step_gpus,
 		     const char *root, struct launch_error *err);
