@@ -4,7 +4,6 @@
  */
 #include "gen/cli/cli.h"
 #include "gen/script/script.h"
-#include "gen/spec/file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -70,7 +69,6 @@ bool cli_job_options(struct cli_job *job, const struct cli_command *command, int
 
 static int read_job(struct cli_job *job)
 {
-	char *site = NULL;
 	int rc;
 
 	/* Faults of the spec, the overrides and the profile are all told in one run. */
@@ -83,16 +81,14 @@ static int read_job(struct cli_job *job)
 			return rc;
 	}
 	spec_site_init(&job->site);
-	job->site.named = job->site_file;
-	rc = job->site_file ? 0 : spec_file_find("site.yaml", &site);
-	if (rc == 0)
-		rc = spec_site_read(&job->site, job->site_file ? job->site_file : site,
-				    &job->diag);
-	free(site);
-	if (rc < 0 && rc != -ENOENT)
+	rc = spec_site_load(&job->site, job->site_file, &job->spec.profile, &job->diag);
+	if (rc < 0 && rc != -EINVAL)
 		return rc;
 	if (job->diag.errors)
 		return -EINVAL;
+	rc = spec_complete(&job->spec, &job->site.defaults);
+	if (rc < 0)
+		return rc;
 	return plan_make(&job->plan, &job->spec, &job->site, &job->diag);
 }
 

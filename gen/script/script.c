@@ -104,6 +104,14 @@ static void write_gpus(FILE *out, const struct plan *plan)
 		fprintf(out, "#SBATCH --gpus-per-task=%s%s%" PRIu64 "\n", type, colon,
 			plan_value(plan, PLAN_GPUS_PER_TASK));
 		break;
+	case SPEC_DIALECT_GPUS:
+		fprintf(out, "#SBATCH --gpus=%s%s%" PRIu64 "\n", type, colon,
+			plan_value(plan, PLAN_GPUS));
+		/* --gpus alone is spread unevenly over several nodes: 7 and 1 of 8. */
+		if (plan_value(plan, PLAN_NODES) > 1)
+			fprintf(out, "#SBATCH --gpus-per-node=%s%s%" PRIu64 "\n", type,
+				colon, plan_value(plan, PLAN_GPUS_PER_NODE));
+		break;
 	}
 }
 

@@ -5,6 +5,7 @@
 #include "gen/spec/yaml.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,28 +55,54 @@ int spec_file_read(const char *file, char **text, size_t *length, struct diag *d
 	return rc;
 }
 
-int spec_file_find(const char *name, char **path)
+int spec_file_places(const char *name, char *paths[SPEC_FILE_PLACES + 1])
 {
 	const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
 	/* A relative path is invalid there (XDG Base Directory Specification). */
+	const bool has_config = config && config[0] == '/';
 	const struct {
 		const char *base, *folder;
 	} places[] = {
-		{config && config[0] == '/' ? config : NULL, "/srank/"},
-		{home && home[0] == '/' ? home : NULL, "/.config/srank/"},
 		{"/etc", "/srank/"},
-	};
-
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		/* The variable takes the place of ~/.config. */
-		if (!places[i].base || (i == 1 && places[0].base))
+		{has_config               ? config
+		 : home && home[0] == '/' ? home
+					  : NULL,
+		 has_config ? "/srank/" : "/.config/srank/"},
+	};
+	int count = 0;
+
+	memset(paths, 0, (SPEC_FILE_PLACES + 1) * sizeof(*paths));
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		char *path;
+
+		if (!places[i].base)
 			continue;
-		if (asprintf(path, "%s%s%s", places[i].base, places[i].folder, name) < 0)
+		if (asprintf(&path, "%s%s%s", places[i].base, places[i].folder, name) <
+		    0) {
+			while (count > 0)
+				free(paths[--count]);
+			paths[0] = NULL;
 			return -ENOMEM;
-		if (access(*path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR))
-			return 0;
-		free(*path);
+		}
+		if (access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR))
+			paths[count++] = path;
+		else
+			free(path);
 	}
+	return count;
+}
+
+int spec_file_find(const char *name, char **path)
+{
+	char *paths[SPEC_FILE_PLACES + 1];
+	int count = spec_file_places(name, paths);
+
 	*path = NULL;
-	return -ENOENT;
+	if (count <= 0)
+		return count < 0 ? count : -ENOENT;
+	for (int i = 0; i < count - 1; i++)
+		free(paths[i]);
+	*path = paths[count - 1];
+	return 0;
 }

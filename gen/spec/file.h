@@ -13,10 +13,17 @@
  */
 int spec_file_read(const char *file, char **text, size_t *length, struct diag *diag);
 
+/* Where files are that nobody names: the cluster's, and over it the user's. */
+#define SPEC_FILE_PLACES 2
+
 /*
- * The first that exists of $XDG_CONFIG_HOME/srank/NAME (by default ~/.config/srank/NAME)
- * and /etc/srank/NAME, in *PATH, to be freed. One that cannot be looked at counts as
- * there: to read it then fails with the reason, and a site's rules are not passed over in
- * silence. 0; -ENOENT; -ENOMEM.
+ * Those that exist of /etc/srank/NAME and $XDG_CONFIG_HOME/srank/NAME (by default
+ * ~/.config/srank/NAME), in this order, in PATHS, to be freed; NULL behind the last. One
+ * that cannot be looked at counts as there: to read it then fails with the reason, and a
+ * site's rules are not passed over in silence. How many; -ENOMEM.
  */
+int spec_file_places(const char *name, char *paths[SPEC_FILE_PLACES + 1]);
+
+/* The last of these in *PATH, to be freed: the user's, else the cluster's. 0; -ENOENT;
+ * -ENOMEM. */
 int spec_file_find(const char *name, char **path);

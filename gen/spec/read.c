@@ -25,6 +25,7 @@ struct reader {
 	size_t stop;                  /* count of errors at which reading ends */
 	const char *section;          /* being read; NULL: the top level */
 	const struct spec_field *all; /* table of the top level */
+	bool replaces;                /* values that are there already, as -s does */
 };
 
 struct pair {
@@ -61,6 +62,20 @@ static bool word_in_list(const char *list, const char *word, uint64_t *index)
 		list += size;
 		list += strspn(list, " ");
 		++*index;
+	}
+	return false;
+}
+
+/* True when LENGTH bytes of WORD are one of LIST, in upper or lower case. */
+static bool choice_of(const char *list, const char *word, size_t length)
+{
+	while (*list) {
+		size_t size = strcspn(list, " ");
+
+		if (size == length && strncasecmp(list, word, length) == 0)
+			return true;
+		list += size;
+		list += strspn(list, " ");
 	}
 	return false;
 }
@@ -112,9 +127,13 @@ static int read_count(struct reader *reader, const struct spec_field *field,
 	struct spec_value *value = place;
 	uint64_t most = field->most ? field->most : SPEC_COUNT_MAX;
 	const char *text = node->text;
-	uint64_t number = 0;
-	char expected[80];
+	uint64_t number = 0, index;
+	char expected[160];
 
+	if (word_in_list(field->choices, text, &index)) {
+		value->word = text;
+		return 0;
+	}
 	for (; isdigit((unsigned char)*text) && number <= most; text++)
 		number = 10 * number + (uint64_t)(*text - '0');
 	if (*node->text == '\0' || *text != '\0' || number < field->least ||
@@ -131,6 +150,12 @@ static int read_count(struct reader *reader, const struct spec_field *field,
 		if (number > most && !field->most)
 			snprintf(expected, sizeof(expected),
 				 "a number that Slurm can count to");
+		if (field->choices) {
+			size_t at = strlen(expected);
+
+			snprintf(expected + at, sizeof(expected) - at, ", or one of: %s",
+				 field->choices);
+		}
 		return value_is_wrong(reader, field, node, expected);
 	}
 	value->number = number;
@@ -195,11 +220,11 @@ static int read_launcher(struct reader *reader, const struct spec_field *field,
 }
 
 /*
- * The rule of what a binding can be stands in the launch settings and nowhere else. They
- * take lists; a comma that ends the value, as in `order,off`, would say something else as
+ * The rules of what the launch settings take stand there and nowhere else. They take
+ * lists; a comma that ends the value, as in `order,off`, would say something else as
  * well.
  */
-static int read_binding(struct reader *reader, const struct spec_field *field,
+static int read_setting(struct reader *reader, const struct spec_field *field,
 			const struct spec_node *node, void *place)
 {
 	const char *text = node->text, *map = "map:";
@@ -207,12 +232,12 @@ static int read_binding(struct reader *reader, const struct spec_field *field,
 		strncmp(text, map, strlen(map)) == 0 ? text + strlen(map) : NULL;
 	struct launch_settings settings;
 	struct launch_error error = {{0}};
-	char list[sizeof(settings.gpus_map) + 16];
-	int length = snprintf(list, sizeof(list), "gpus=%s", text);
+	char list[sizeof(settings.gpus_map) + 32];
+	int length = snprintf(list, sizeof(list), "%s=%s", field->setting, text);
 
 	launch_settings_init(&settings);
 	if (length >= (int)sizeof(list) || (!devices && strchr(text, ',')))
-		return value_is_wrong(reader, field, node, "one way to bind GPUs");
+		return value_is_wrong(reader, field, node, "one value");
 	if (launch_settings_parse(&settings, list, &error) < 0) {
 		diag_add(reader->diag, DIAG_ERROR, "spec-value", &node->place, "%s",
 			 error.text);
@@ -243,15 +268,47 @@ static int read_memory(struct reader *reader, const struct spec_field *field,
 		       const struct spec_node *node, void *place)
 {
 	struct spec_value *value = place;
+	const char *text = node->text;
 	char hint[SPEC_HINT_MAX];
 
-	if (spec_memory_read(node->text, &value->number, hint) == 0)
+	if (field->type == SPEC_GIGABYTES && *text &&
+	    strspn(text, "0123456789") == strlen(text)) {
+		text = spec_arena_format(reader->arena, "%sG", text);
+		if (!text)
+			return -ENOMEM;
+		value->text = text;
+	}
+	if (spec_memory_read(text, &value->number, hint) == 0)
 		return 0;
 	value_is_wrong(reader, field, node,
 		       "a size that sbatch takes: digits and K, M, G or T, or 0 for all");
 	if (*hint)
 		diag_fix(reader->diag, "%s: %s", field->name, hint);
 	return -EINVAL;
+}
+
+static int read_array(struct reader *reader, const struct spec_field *field,
+		      const struct spec_node *node, void *place)
+{
+	struct spec_value *value = place;
+
+	if (spec_array_read(node->text, &value->number) == 0)
+		return 0;
+	return value_is_wrong(reader, field, node,
+			      "a list of indices that sbatch takes: 0-9, 1,3,5-9:2, with "
+			      "%N behind it for N at a time");
+}
+
+static int read_signal(struct reader *reader, const struct spec_field *field,
+		       const struct spec_node *node, void *place)
+{
+	struct spec_signal signal;
+
+	if (spec_signal_read(node->text, reader->arena, &signal) == 0)
+		return 0;
+	return value_is_wrong(
+		reader, field, node,
+		"a signal that sbatch takes: [B:]NAME[@SECONDS], as B:USR1@120");
 }
 
 static int add_item(struct reader *reader, struct spec_value *value, const char *name,
@@ -310,6 +367,33 @@ static int read_list(struct reader *reader, const struct spec_field *field,
 	return rc < 0 ? rc : result;
 }
 
+/* The words of VALUE against the choices of FIELD; commas may part them, as in sbatch. */
+static int check_words(struct reader *reader, const struct spec_field *field,
+		       const struct spec_value *value)
+{
+	int result = 0;
+
+	for (size_t i = 0; field->choices && i < value->count; i++) {
+		const struct spec_item *item = &value->items[i];
+
+		for (const char *word = item->text;; word++) {
+			const size_t length = strcspn(word, ",");
+
+			if (!choice_of(field->choices, word, length)) {
+				diag_add(reader->diag, DIAG_ERROR, "spec-value",
+					 &item->place, "%s: '%.*s' is not one of: %s",
+					 field->name, length > 60 ? 60 : (int)length,
+					 word, field->choices);
+				result = -EINVAL;
+			}
+			word += length;
+			if (*word == '\0')
+				break;
+		}
+	}
+	return result;
+}
+
 static int read_words(struct reader *reader, const struct spec_field *field,
 		      const struct spec_node *node, void *place)
 {
@@ -318,8 +402,10 @@ static int read_words(struct reader *reader, const struct spec_field *field,
 	size_t count;
 	int rc;
 
-	if (node->kind == SPEC_NODE_SEQUENCE)
-		return read_list(reader, field, node, value);
+	if (node->kind == SPEC_NODE_SEQUENCE) {
+		rc = read_list(reader, field, node, value);
+		return rc < 0 ? rc : check_words(reader, field, value);
+	}
 	rc = spec_words_split(node->text, reader->arena, &words, &count);
 	if (rc == -EINVAL)
 		diag_add(reader->diag, DIAG_ERROR, "spec-value", &node->place,
@@ -328,7 +414,7 @@ static int read_words(struct reader *reader, const struct spec_field *field,
 			 field->name);
 	for (size_t i = 0; i < count && rc == 0; i++)
 		rc = add_item(reader, value, NULL, words[i], &node->place);
-	return rc;
+	return rc < 0 ? rc : check_words(reader, field, value);
 }
 
 static int read_lines(struct reader *reader, const struct spec_field *field,
@@ -523,10 +609,52 @@ const char *spec_variable_fault(const char *name)
 	return NULL;
 }
 
+/*
+ * What a value in a map is as one text: a scalar as it is, for options also a list of
+ * scalars, as [a,b]. NULL: neither, or no memory.
+ */
+static const char *entry_text(struct reader *reader, const struct spec_field *field,
+			      const struct spec_node *node)
+{
+	const char *text = "[";
+
+	if (node->kind == SPEC_NODE_SCALAR)
+		return node->text;
+	if (node->kind != SPEC_NODE_SEQUENCE || field->type != SPEC_OPTIONS)
+		return NULL;
+	for (size_t i = 0; i < node->count && text; i++) {
+		const char *part = entry_text(reader, field, node->children[i]);
+
+		if (!part)
+			return NULL;
+		text = spec_arena_format(reader->arena, "%s%s%s", text, i ? "," : "",
+					 part);
+	}
+	return text ? spec_arena_format(reader->arena, "%s]", text) : NULL;
+}
+
+const char *spec_key_fault(const struct spec_field *field, const char *name)
+{
+	if (field->type != SPEC_OPTIONS)
+		return spec_variable_fault(name);
+	/* A key is what stands in front of the first `=`. */
+	for (const char *at = name; *at; at++) {
+		if ((unsigned char)*at <= ' ' || *at == '=' || *at == 0x7f)
+			return "has a blank or a = in it";
+	}
+	return *name == '\0' || *name == '-' ? "cannot be a key" : NULL;
+}
+
+const char *spec_axis_fault(const char *name)
+{
+	/* A path is looked up where the sweep is applied, with the place of the key. */
+	return strchr(name, '.') ? NULL : spec_variable_fault(name);
+}
+
 static int read_map(struct reader *reader, const struct spec_field *field,
 		    const struct spec_node *node, void *place)
 {
-	struct spec_value *value = place;
+	struct spec_value *value = place, removed = {0};
 	struct pairs pairs = {0};
 	int result = collect(reader, node, &pairs, 0);
 
@@ -534,23 +662,34 @@ static int read_map(struct reader *reader, const struct spec_field *field,
 	     i++) {
 		const struct spec_node *key = pairs.list[i].key,
 				       *text = pairs.list[i].value;
-		const char *fault = spec_variable_fault(key->text);
+		const char *fault = spec_key_fault(field, key->text);
+		const char *line = entry_text(reader, field, text);
 		int rc = -EINVAL;
 
 		if (fault)
 			diag_add(reader->diag, DIAG_ERROR, "spec-value", &key->place,
 				 "%s: '%.60s' %s", field->name, key->text, fault);
-		else if (text->kind != SPEC_NODE_SCALAR)
+		else if (!line)
 			diag_add(reader->diag, DIAG_ERROR, "spec-type", &text->place,
-				 "%s: the value of %.60s must be a text", field->name,
-				 key->text);
+				 field->type == SPEC_OPTIONS
+					 ? "%s: the value of %.60s must be a text, or a "
+					   "list of texts"
+					 : "%s: the value of %.60s must be a text",
+				 field->name, key->text);
 		else
-			rc = text->null ? 0
-					: add_item(reader, value, key->text, text->text,
-						   &text->place);
+			rc = add_item(reader, text->null ? &removed : value, key->text,
+				      line, &text->place);
 		if (rc < 0)
 			result = rc;
 	}
+	/* Behind the others, for who inherits: see spec_complete(). */
+	value->gone = 0;
+	for (size_t i = 0; i < removed.count && result == 0; i++) {
+		result = add_item(reader, value, removed.items[i].name, NULL,
+				  &removed.items[i].place);
+		value->gone++;
+	}
+	value->count -= value->gone;
 	return result;
 }
 
@@ -558,16 +697,64 @@ static int read_map(struct reader *reader, const struct spec_field *field,
 static int read_fields(struct reader *reader, void *base, const struct spec_field *fields,
 		       const struct spec_node *node);
 
+static int read_value(struct reader *reader, void *base, const struct spec_field *field,
+		      const struct spec_node *node);
+
 static int read_section(struct reader *reader, const struct spec_field *field,
 			const struct spec_node *node, void *base)
 {
 	const char *outer = reader->section;
 	int rc;
 
+	if (node->kind != SPEC_NODE_MAPPING)
+		return read_value(reader, base,
+				  spec_field_find(field->fields, field->shorthand), node);
 	reader->section = field->name;
 	rc = read_fields(reader, base, field->fields, node);
 	reader->section = outer;
 	return rc;
+}
+
+static int start_table(struct reader *reader, const struct spec_field *field,
+		       const struct spec_node *node, size_t count,
+		       struct spec_table *table)
+{
+	table->place = node->place;
+	table->count = 0;
+	table->removed = false;
+	table->entries = spec_arena_alloc(reader->arena, (count + 1) * field->size);
+	return table->entries ? 0 : -ENOMEM;
+}
+
+/* The next entry of TABLE, which start_table() has made room for. */
+static void *next_entry(const struct spec_field *field, struct spec_table *table,
+			const struct diag_place *place, const char *name)
+{
+	void *entry = (char *)table->entries + table->count++ * field->size;
+
+	*(struct spec_value *)entry =
+		(struct spec_value){.given = true, .place = *place, .text = name};
+	return entry;
+}
+
+/* The map of one entry of a table or list. */
+static int read_entry(struct reader *reader, const struct spec_field *field,
+		      const struct spec_node *node, const char *name, void *entry)
+{
+	const char *outer = reader->section;
+	int rc;
+
+	if (node->kind == SPEC_NODE_MAPPING) {
+		reader->section = field->name;
+		rc = read_fields(reader, entry, field->fields, node);
+		reader->section = outer;
+		return rc;
+	}
+	if (node->kind == SPEC_NODE_SCALAR && node->null)
+		return 0;
+	diag_add(reader->diag, DIAG_ERROR, "spec-type", &node->place,
+		 "%s: %.60s must be a map", field->name, name);
+	return -EINVAL;
 }
 
 static int read_table(struct reader *reader, const struct spec_field *field,
@@ -579,27 +766,77 @@ static int read_table(struct reader *reader, const struct spec_field *field,
 
 	if (result == -ENOMEM)
 		return result;
-	table->place = node->place;
-	table->count = 0;
-	table->entries = spec_arena_alloc(reader->arena, (pairs.count + 1) * field->size);
-	if (!table->entries)
+	if (start_table(reader, field, node, pairs.count, table) < 0)
 		return -ENOMEM;
 	for (size_t i = 0; i < pairs.count && result != -ENOMEM && !is_full(reader);
 	     i++) {
-		void *entry = (char *)table->entries + table->count++ * field->size;
-		const struct spec_node *key = pairs.list[i].key,
-				       *value = pairs.list[i].value;
-		int rc = 0;
+		const struct spec_node *key = pairs.list[i].key;
+		void *entry = next_entry(field, table, &key->place, key->text);
+		int rc = read_entry(reader, field, pairs.list[i].value, key->text, entry);
 
-		*(struct spec_value *)entry = (struct spec_value){
-			.given = true, .place = key->place, .text = key->text};
-		if (value->kind == SPEC_NODE_MAPPING) {
-			rc = read_section(reader, field, value, entry);
-		} else if (!value->null) {
-			diag_add(reader->diag, DIAG_ERROR, "spec-type", &value->place,
-				 "%s: %.60s must be a map", field->name, key->text);
-			rc = -EINVAL;
-		}
+		if (rc < 0)
+			result = rc;
+	}
+	return result;
+}
+
+static int read_sections(struct reader *reader, const struct spec_field *field,
+			 const struct spec_node *node, void *place)
+{
+	struct spec_table *table = place;
+	int result = start_table(reader, field, node, node->count, table);
+
+	for (size_t i = 0; i < node->count && result != -ENOMEM && !is_full(reader);
+	     i++) {
+		const struct spec_node *child = node->children[i];
+		void *entry = next_entry(field, table, &child->place, NULL);
+		int rc = read_entry(reader, field, child, "an element", entry);
+
+		if (rc < 0)
+			result = rc;
+	}
+	return result;
+}
+
+static int read_axis(struct reader *reader, const struct spec_field *field,
+		     const struct spec_node *key, const struct spec_node *node,
+		     struct spec_axis *axis)
+{
+	const struct spec_field list = {.name = key->text, .type = SPEC_WORDS};
+	const char *fault = spec_axis_fault(key->text);
+
+	if (fault) {
+		diag_add(reader->diag, DIAG_ERROR, "spec-value", &key->place,
+			 "%s: '%.60s' %s", field->name, key->text, fault);
+		return -EINVAL;
+	}
+	if (node->kind != SPEC_NODE_SEQUENCE || node->count == 0) {
+		diag_add(reader->diag, DIAG_ERROR, "spec-type", &node->place,
+			 "%s: %.60s must be a list of values, as in [1, 2]", field->name,
+			 key->text);
+		return -EINVAL;
+	}
+	axis->values = (struct spec_value){.given = true, .place = node->place};
+	return read_list(reader, &list, node, &axis->values);
+}
+
+static int read_axes(struct reader *reader, const struct spec_field *field,
+		     const struct spec_node *node, void *place)
+{
+	struct spec_table *table = place;
+	struct pairs pairs = {0};
+	int result = collect(reader, node, &pairs, 0);
+
+	if (result == -ENOMEM)
+		return result;
+	if (start_table(reader, field, node, pairs.count, table) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < pairs.count && result != -ENOMEM && !is_full(reader);
+	     i++) {
+		const struct spec_node *key = pairs.list[i].key;
+		int rc = read_axis(reader, field, key, pairs.list[i].value,
+				   next_entry(field, table, &key->place, key->text));
+
 		if (rc < 0)
 			result = rc;
 	}
@@ -623,40 +860,61 @@ static const struct {
 	[SPEC_FLAG] = {ACCEPTS_SCALAR, "true or false", read_flag},
 	[SPEC_CHOICE] = {ACCEPTS_SCALAR, "one of its words", read_choice},
 	[SPEC_LAUNCHER] = {ACCEPTS_SCALAR, "the name of a launcher", read_launcher},
-	[SPEC_BINDING] = {ACCEPTS_SCALAR, "a way to bind GPUs", read_binding},
+	[SPEC_SETTING] = {ACCEPTS_SCALAR, "a text", read_setting},
 	[SPEC_TIME] = {ACCEPTS_SCALAR, "a time", read_time},
 	[SPEC_MEMORY] = {ACCEPTS_SCALAR, "a size", read_memory},
+	[SPEC_GIGABYTES] = {ACCEPTS_SCALAR, "a size", read_memory},
+	[SPEC_ARRAY] = {ACCEPTS_SCALAR, "a list of indices, as 0-9", read_array},
+	[SPEC_SIGNAL] = {ACCEPTS_SCALAR, "a signal", read_signal},
 	[SPEC_WORDS] = {ACCEPTS_SCALAR | ACCEPTS_LIST, "a list of words, or a text",
 			read_words},
 	[SPEC_LINES] = {ACCEPTS_SCALAR | ACCEPTS_LIST, "a text, or a list of texts",
 			read_lines},
 	[SPEC_MAP] = {ACCEPTS_MAP, "a map of names to texts", read_map},
+	[SPEC_OPTIONS] = {ACCEPTS_MAP, "a map of keys to values", read_map},
 	[SPEC_SECTION] = {ACCEPTS_MAP, "a map", read_section},
 	[SPEC_TABLE] = {ACCEPTS_MAP, "a map of names to maps", read_table},
+	[SPEC_LIST] = {ACCEPTS_LIST, "a list of maps", read_sections},
+	[SPEC_AXES] = {ACCEPTS_MAP, "a map of names to lists", read_axes},
 };
+
+/* What FIELD takes, its shorthand included. */
+static unsigned int accepted(const struct spec_field *field)
+{
+	unsigned int accepts = types[field->type].accepts;
+
+	if (field->shorthand)
+		accepts |= types[spec_field_find(field->fields, field->shorthand)->type]
+				   .accepts;
+	return accepts;
+}
+
+static bool is_table(const struct spec_field *field)
+{
+	return field->type == SPEC_TABLE || field->type == SPEC_LIST ||
+	       field->type == SPEC_AXES;
+}
 
 static int read_value(struct reader *reader, void *base, const struct spec_field *field,
 		      const struct spec_node *node)
 {
 	static const char *const kinds[] = {"a single value", "a list", "a map"};
-	struct spec_value *place = (void *)((char *)base + field->offset);
+	void *place = (char *)base + field->offset;
 	struct spec_value value = {
 		.given = true, .place = node->place, .text = node->text};
 	int rc;
 
-	if (!(types[field->type].accepts & 1u << node->kind)) {
+	if (!(accepted(field) & 1u << node->kind)) {
 		diag_add(reader->diag, DIAG_ERROR, "spec-type", &node->place,
 			 "%s is %s; expected %s", field->name, kinds[node->kind],
 			 types[field->type].what);
 		return -EINVAL;
 	}
-	if (field->type == SPEC_SECTION)
-		return read_section(reader, field, node, base);
-	if (field->type == SPEC_TABLE)
-		return read_table(reader, field, node, place);
+	if (field->type == SPEC_SECTION || is_table(field))
+		return types[field->type].read(reader, field, node, place);
 	rc = types[field->type].read(reader, field, node, &value);
 	if (rc == 0)
-		*place = value;
+		*(struct spec_value *)place = value;
 	return rc;
 }
 
@@ -711,6 +969,33 @@ void spec_unknown_key(const char *name, const struct diag_place *place,
 		 hint);
 }
 
+/* One entry of a map whose key is FIELD's. */
+static int read_field(struct reader *reader, void *base, const struct spec_field *field,
+		      const struct pair *pair)
+{
+	const struct spec_value *value =
+		(const void *)((const char *)base + field->offset);
+
+	/* Nothing, ~ and null mean "not given" for every type. */
+	if (pair->value->null) {
+		spec_delete_value(base, field);
+		return 0;
+	}
+	/* `mem_gb` is another spelling of `mem`, and `mail_user` of `mail: {user: ...}`.
+	 */
+	if (field->type != SPEC_SECTION && !is_table(field) && value->given &&
+	    !reader->replaces) {
+		if (pair->merged)
+			return 0;
+		diag_add(reader->diag, DIAG_ERROR, "spec-duplicate-key",
+			 &pair->key->place,
+			 "%.60s says again what line %u says in other words",
+			 pair->key->text, value->place.line);
+		return -EINVAL;
+	}
+	return read_value(reader, base, field, pair->value);
+}
+
 static int read_fields(struct reader *reader, void *base, const struct spec_field *fields,
 		       const struct spec_node *node)
 {
@@ -720,8 +1005,7 @@ static int read_fields(struct reader *reader, void *base, const struct spec_fiel
 
 	for (size_t i = 0; i < pairs.count && result != -ENOMEM && !is_full(reader);
 	     i++) {
-		const struct spec_node *key = pairs.list[i].key,
-				       *value = pairs.list[i].value;
+		const struct spec_node *key = pairs.list[i].key;
 		const struct spec_field *field = spec_field_find(fields, key->text);
 		const struct spec_node **first = field ? &seen[field - fields] : NULL;
 		int rc = 0;
@@ -745,9 +1029,7 @@ static int read_fields(struct reader *reader, void *base, const struct spec_fiel
 			rc = -EINVAL;
 		} else {
 			*first = key;
-			/* Nothing, ~ and null mean "not given" for every type. */
-			if (!value->null)
-				rc = read_value(reader, base, field, value);
+			rc = read_field(reader, base, field, &pairs.list[i]);
 		}
 		if (rc < 0)
 			result = rc;
@@ -789,12 +1071,18 @@ int spec_read_fields(void *base, const struct spec_field *fields,
 	return finish(&reader, root, read_fields(&reader, base, fields, root));
 }
 
+size_t spec_mark_length(const char *text, size_t length)
+{
+	static const char mark[] = "\xef\xbb\xbf";
+
+	return length >= 3 && memcmp(text, mark, 3) == 0 ? strlen(mark) : 0;
+}
+
 int spec_read_document(void *base, const struct spec_field *fields, const char *file,
 		       const char *text, size_t length, struct spec_arena **arena,
 		       struct diag *diag)
 {
-	static const char mark[] = "\xef\xbb\xbf";
-	const size_t skip = length >= 3 && memcmp(text, mark, 3) == 0 ? strlen(mark) : 0;
+	const size_t skip = spec_mark_length(text, length);
 	struct spec_node *root;
 	int rc;
 
@@ -811,6 +1099,7 @@ int spec_read_value(void *base, const struct spec_field *field,
 {
 	struct reader reader = new_reader(all, arena, diag);
 
+	reader.replaces = true;
 	return finish(&reader, node, read_value(&reader, base, field, node));
 }
 
@@ -820,10 +1109,108 @@ void spec_delete_value(void *base, const struct spec_field *field)
 
 	if (field->type == SPEC_SECTION) {
 		for (const struct spec_field *part = field->fields; part->name; part++)
-			spec_delete_value(base, part);
-	} else if (field->type == SPEC_TABLE) {
-		*(struct spec_table *)place = (struct spec_table){0};
+			spec_delete_value(place, part);
+	} else if (is_table(field)) {
+		*(struct spec_table *)place = (struct spec_table){.removed = true};
 	} else {
-		*(struct spec_value *)place = (struct spec_value){0};
+		*(struct spec_value *)place = (struct spec_value){.removed = true};
 	}
+}
+
+/* The entries of TO that FROM has and TO neither has nor removes. */
+static int inherit_entries(struct spec_value *to, const struct spec_value *from,
+			   struct spec_arena **arena)
+{
+	const size_t most = from->count + to->count + to->gone;
+	struct spec_item *items = spec_arena_alloc(arena, (most + 1) * sizeof(*items));
+	size_t count = 0;
+
+	if (!items)
+		return -ENOMEM;
+	for (size_t i = 0; i < from->count; i++) {
+		bool own = false;
+
+		for (size_t j = 0; j < to->count + to->gone && !own; j++)
+			own = strcmp(to->items[j].name, from->items[i].name) == 0;
+		if (!own)
+			items[count++] = from->items[i];
+	}
+	/* In front: what a spec says itself may build on what it inherits. */
+	for (size_t i = 0; i < to->count + to->gone; i++)
+		items[count + i] = to->items[i];
+	to->items = items;
+	to->count += count;
+	return 0;
+}
+
+/* The entries of FROM, each with what the one of the same name in TO says on top. */
+static int inherit_table(struct spec_table *to, const struct spec_table *from,
+			 const struct spec_field *field, struct spec_arena **arena)
+{
+	const size_t size = field->size;
+	char *entries = spec_arena_alloc(arena, (to->count + from->count) * size);
+	size_t count = to->count;
+	int rc = 0;
+
+	if (!entries)
+		return -ENOMEM;
+	memcpy(entries, to->entries, count * size);
+	for (size_t i = 0; i < from->count && rc == 0; i++) {
+		const void *other = (const char *)from->entries + i * size;
+		const struct spec_value *name = other;
+		size_t j = 0;
+
+		while (j < to->count &&
+		       strcmp(((struct spec_value *)(void *)(entries + j * size))->text,
+			      name->text) != 0)
+			j++;
+		if (j == to->count)
+			memcpy(entries + count++ * size, other, size);
+		else
+			rc = spec_inherit(entries + j * size, other, field->fields,
+					  arena);
+	}
+	to->entries = entries;
+	to->count = count;
+	return rc;
+}
+
+static int inherit(void *to, const void *from, const struct spec_field *field,
+		   struct spec_arena **arena)
+{
+	struct spec_value *own = to;
+	const struct spec_value *other = from;
+	int rc = 0;
+
+	if (field->type == SPEC_SECTION)
+		return spec_inherit(to, from, field->fields, arena);
+	if (is_table(field)) {
+		const struct spec_table *table = from;
+		struct spec_table *mine = to;
+
+		if (mine->place.file && table->place.file && field->type == SPEC_TABLE)
+			return inherit_table(mine, table, field, arena);
+		if (!mine->place.file && !mine->removed)
+			*mine = *table;
+		return 0;
+	}
+	if (own->removed)
+		return 0;
+	if (own->given && other->given &&
+	    (field->type == SPEC_MAP || field->type == SPEC_OPTIONS))
+		rc = inherit_entries(own, other, arena);
+	else if (!own->given)
+		*own = *other;
+	return rc;
+}
+
+int spec_inherit(void *to, const void *from, const struct spec_field *fields,
+		 struct spec_arena **arena)
+{
+	int rc = 0;
+
+	for (; fields->name && rc == 0; fields++)
+		rc = inherit((char *)to + fields->offset,
+			     (const char *)from + fields->offset, fields, arena);
+	return rc;
 }

@@ -23,6 +23,9 @@ int spec_read_fields(void *base, const struct spec_field *fields,
 		     const struct spec_node *root, struct spec_arena **arena,
 		     struct diag *diag);
 
+/* Bytes of a byte order mark that TEXT of LENGTH bytes begins with: 0 or 3. */
+size_t spec_mark_length(const char *text, size_t length);
+
 /*
  * The same from TEXT, one YAML document that FILE names in messages; a byte order mark in
  * front of it is skipped. FILE must outlive what is read.
@@ -39,8 +42,15 @@ int spec_read_value(void *base, const struct spec_field *field,
 		    const struct spec_field *all, const struct spec_node *node,
 		    struct spec_arena **arena, struct diag *diag);
 
-/* Sets the field to "not given"; a section with all that it holds. */
+/* Sets the field to "removed"; a section with all that it holds. */
 void spec_delete_value(void *base, const struct spec_field *field);
+
+/*
+ * Gives the struct TO what FROM, another of the same FIELDS, says and TO neither says nor
+ * removes; maps entry by entry. Texts stay FROM's. -ENOMEM.
+ */
+int spec_inherit(void *to, const void *from, const struct spec_field *fields,
+		 struct spec_arena **arena);
 
 /* The field NAME of FIELDS, aliases included; NULL when there is none. */
 const struct spec_field *spec_field_find(const struct spec_field *fields,
@@ -59,3 +69,10 @@ void spec_unknown_key(const char *name, const struct diag_place *place,
  * it can.
  */
 const char *spec_variable_fault(const char *name);
+
+/* The same of a key of the map FIELD, whose keys need not be variables. */
+const char *spec_key_fault(const struct spec_field *field, const char *name);
+
+/* The same of an axis of a sweep: a variable, or the path of a key, as resources.nodes.
+ */
+const char *spec_axis_fault(const char *name);

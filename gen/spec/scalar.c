@@ -212,6 +212,97 @@ wrong:
 	return -EINVAL;
 }
 
+int spec_array_read(const char *text, uint64_t *count)
+{
+	const char *at = text;
+	/* sbatch takes brackets around the list (slurm_opt.c leaves that to slurmctld).
+	 */
+	bool bracket = *at == '[';
+
+	*count = 0;
+	at += bracket;
+	do {
+		uint64_t first, last, step = 1;
+
+		if (!take_number(&at, &first))
+			return -EINVAL;
+		last = first;
+		if (*at == '-' && (at++, !take_number(&at, &last)))
+			return -EINVAL;
+		/* `0:3` without a range is refused by every version. */
+		if (*at == ':' && last == first)
+			return -EINVAL;
+		if (*at == ':' && (at++, !take_number(&at, &step)))
+			return -EINVAL;
+		if (last < first || step == 0)
+			return -EINVAL;
+		*count += (last - first) / step + 1;
+	} while (*at == ',' && at++);
+	if (bracket && *at++ != ']')
+		return -EINVAL;
+	if (*at == '%') {
+		uint64_t most;
+
+		/* `%` alone and %0 are no limit to sbatch. */
+		at++;
+		if (*at != '\0' && !take_number(&at, &most))
+			return -EINVAL;
+	}
+	return *at == '\0' ? 0 : -EINVAL;
+}
+
+int spec_signal_read(const char *text, struct spec_arena **arena,
+		     struct spec_signal *signal)
+{
+	/* Those that Slurm's sig_name2num() knows (src/common/proc_args.c). */
+	static const char *const names[] = {
+		"HUP",  "INT", "QUIT", "ABRT", "KILL", "ALRM", "TERM", "USR1",
+		"USR2", "URG", "CONT", "STOP", "TSTP", "TTIN", "TTOU", "XCPU",
+	};
+	uint64_t number;
+	size_t length;
+	char *name;
+
+	*signal = (struct spec_signal){.before = 60};
+	if (strncasecmp(text, "B:", 2) == 0) {
+		signal->batch = true;
+		text += 2;
+	}
+	length = strcspn(text, "@");
+	signal->timed = text[length] == '@';
+	if (signal->timed) {
+		const char *at = text + length + 1;
+
+		if (!take_number(&at, &number) || *at != '\0' || number > 65535)
+			return -EINVAL;
+		signal->before = (uint32_t)number;
+	}
+	if (strncasecmp(text, "SIG", 3) == 0) {
+		text += 3;
+		length = length > 3 ? length - 3 : 0;
+	}
+	name = spec_arena_copy(arena, text, length);
+	if (!name)
+		return -ENOMEM;
+	signal->name = name;
+	if (is_digit(*text)) {
+		const char *at = name;
+
+		/* sbatch takes more, but 64 is the last signal that there is. */
+		return take_number(&at, &number) && *at == '\0' && number >= 1 &&
+				       number <= 64
+			       ? 0
+			       : -EINVAL;
+	}
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcasecmp(name, names[i]) == 0) {
+			signal->name = names[i];
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
 /* Takes one word at *AT into WORD, which is long enough for the rest of the text. */
 static int take_word(const char **at, char *word)
 {

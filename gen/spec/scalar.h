@@ -4,6 +4,7 @@
 
 #include "gen/spec/arena.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,21 @@ int spec_time_read(const char *text, uint64_t *seconds, char hint[SPEC_HINT_MAX]
  * with or without B. KiB are rounded up. -EINVAL as above ("64GiB" -> "64G").
  */
 int spec_memory_read(const char *text, uint64_t *mib, char hint[SPEC_HINT_MAX]);
+
+/* How many indices a text has in the form that sbatch --array takes. -EINVAL. */
+int spec_array_read(const char *text, uint64_t *count);
+
+/* What sbatch --signal=[B:]NAME[@SECONDS] says. */
+struct spec_signal {
+	bool batch;       /* B: */
+	const char *name; /* upper case without SIG, or a number */
+	bool timed;       /* @SECONDS is there */
+	uint32_t before;  /* its value; Slurm's default of 60 without it */
+};
+
+/* -EINVAL for what sbatch refuses; -ENOMEM. */
+int spec_signal_read(const char *text, struct spec_arena **arena,
+		     struct spec_signal *signal);
 
 /*
  * Splits TEXT into words as a POSIX shell does (blanks, '...', "...", backslash), and

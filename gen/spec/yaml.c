@@ -339,10 +339,33 @@ static int parse_node(struct parse *parse, yaml_event_t *event, struct spec_node
 	return 0;
 }
 
-static int parse_stream(struct parse *parse, struct spec_node **root)
-{
-	unsigned int documents = 0;
+/* The documents of the stream, and where each begins. */
+struct documents {
+	struct spec_node **roots;
+	struct diag_place *places;
+	size_t count;
+};
 
+static int add_document(struct parse *parse, struct documents *documents,
+			const struct diag_place *place)
+{
+	struct spec_node **roots = spec_arena_grow(parse->arena, documents->roots,
+						   documents->count, sizeof(*roots));
+	struct diag_place *places = spec_arena_grow(parse->arena, documents->places,
+						    documents->count, sizeof(*places));
+
+	if (!roots || !places)
+		return -ENOMEM;
+	documents->roots = roots;
+	documents->places = places;
+	roots[documents->count] = NULL;
+	places[documents->count++] = *place;
+	parse->anchors_count = 0;
+	return 0;
+}
+
+static int parse_stream(struct parse *parse, struct documents *documents)
+{
 	for (;;) {
 		struct diag_place place;
 		yaml_event_type_t type;
@@ -353,16 +376,12 @@ static int parse_stream(struct parse *parse, struct spec_node **root)
 			return rc;
 		type = event.type;
 		place = place_at(parse, &event.start_mark, &event.end_mark);
-		if (type == YAML_DOCUMENT_START_EVENT && documents++ > 0) {
-			diag_add(parse->diag, DIAG_ERROR, "spec-yaml", &place,
-				 "a second YAML document begins here; a file holds one");
-			rc = -EINVAL;
-		} else if (type != YAML_STREAM_START_EVENT &&
-			   type != YAML_STREAM_END_EVENT &&
-			   type != YAML_DOCUMENT_START_EVENT &&
-			   type != YAML_DOCUMENT_END_EVENT) {
-			rc = parse_node(parse, &event, root);
-		}
+		if (type == YAML_DOCUMENT_START_EVENT)
+			rc = add_document(parse, documents, &place);
+		else if (type != YAML_STREAM_START_EVENT &&
+			 type != YAML_STREAM_END_EVENT && type != YAML_DOCUMENT_END_EVENT)
+			rc = parse_node(parse, &event,
+					&documents->roots[documents->count - 1]);
 		yaml_event_delete(&event);
 		if (rc < 0 || type == YAML_STREAM_END_EVENT)
 			return rc;
@@ -395,6 +414,57 @@ static int check_text(const struct parse *parse)
 	return 0;
 }
 
+static int parse_all(struct documents *documents, struct parse *parse)
+{
+	int rc = check_text(parse);
+
+	if (rc < 0)
+		return rc;
+	if (!yaml_parser_initialize(&parse->yaml))
+		return -ENOMEM;
+	yaml_parser_set_encoding(&parse->yaml, YAML_UTF8_ENCODING);
+	yaml_parser_set_input_string(&parse->yaml, (const unsigned char *)parse->text,
+				     parse->length);
+	rc = parse_stream(parse, documents);
+	yaml_parser_delete(&parse->yaml);
+	return rc;
+}
+
+static bool has_content(const struct spec_node *root)
+{
+	return root && !(root->kind == SPEC_NODE_SCALAR && root->null);
+}
+
+int spec_yaml_parse_all(struct spec_node ***roots, size_t *count, const char *file,
+			const char *text, size_t length, const struct diag_place *at,
+			struct spec_arena **arena, struct diag *diag)
+{
+	struct parse parse = {.file = file,
+			      .text = text,
+			      .length = length,
+			      .at = at,
+			      .arena = arena,
+			      .diag = diag};
+	struct documents documents = {0};
+	const struct diag_place start = {.file = file};
+	int rc = parse_all(&documents, &parse);
+
+	*roots = NULL;
+	*count = 0;
+	if (rc == 0 && documents.count == 0)
+		rc = add_document(&parse, &documents, &start);
+	if (rc < 0)
+		return rc;
+	*roots = documents.roots;
+	for (size_t i = 0; i < documents.count; i++) {
+		if (has_content(documents.roots[i]))
+			(*roots)[(*count)++] = documents.roots[i];
+	}
+	if (*count == 0)
+		*count = 1;
+	return 0;
+}
+
 int spec_yaml_parse(struct spec_node **root, const char *file, const char *text,
 		    size_t length, const struct diag_place *at, struct spec_arena **arena,
 		    struct diag *diag)
@@ -405,16 +475,14 @@ int spec_yaml_parse(struct spec_node **root, const char *file, const char *text,
 			      .at = at,
 			      .arena = arena,
 			      .diag = diag};
-	int rc = check_text(&parse);
+	struct documents documents = {0};
+	int rc = parse_all(&documents, &parse);
 
-	*root = NULL;
-	if (rc < 0)
-		return rc;
-	if (!yaml_parser_initialize(&parse.yaml))
-		return -ENOMEM;
-	yaml_parser_set_encoding(&parse.yaml, YAML_UTF8_ENCODING);
-	yaml_parser_set_input_string(&parse.yaml, (const unsigned char *)text, length);
-	rc = parse_stream(&parse, root);
-	yaml_parser_delete(&parse.yaml);
+	*root = rc == 0 && documents.count ? documents.roots[0] : NULL;
+	if (rc == 0 && documents.count > 1) {
+		diag_add(diag, DIAG_ERROR, "spec-yaml", &documents.places[1],
+			 "a second YAML document begins here; a file holds one");
+		rc = -EINVAL;
+	}
 	return rc;
 }

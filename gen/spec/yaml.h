@@ -36,6 +36,15 @@ struct spec_node {
 bool spec_yaml_null(const char *text);
 
 /*
+ * Parses TEXT, YAML documents in UTF-8, into *ROOTS, *COUNT of them; those without
+ * content count only where there is no other, and are NULL. Anchors end with their
+ * document. The rest is as below.
+ */
+int spec_yaml_parse_all(struct spec_node ***roots, size_t *count, const char *file,
+			const char *text, size_t length, const struct diag_place *at,
+			struct spec_arena **arena, struct diag *diag);
+
+/*
  * Parses TEXT, one YAML document in UTF-8. FILE must outlive the nodes. AT is the place
  * of everything in a text that is itself one value, as on the command line; NULL: lines
  * and columns are counted. Faults go to DIAG with rule spec-yaml; TEXT itself is given to

@@ -80,6 +80,7 @@ static void dialects_have_the_order_of_their_enum(void **state)
 		{"gpu_dialect: gres", SPEC_DIALECT_GRES},
 		{"gpu_dialect: gpus_per_node", SPEC_DIALECT_GPUS_PER_NODE},
 		{"gpu_dialect: gpus_per_task", SPEC_DIALECT_GPUS_PER_TASK},
+		{"gpu_dialect: gpus", SPEC_DIALECT_GPUS},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -98,9 +99,9 @@ static void faults(void **state)
 	static const struct {
 		const char *text, *expected;
 	} rows[] = {
-		{"gpu_dialect: gpus", "site.yaml:1:14: error: gpu_dialect: 'gpus' is not "
-				      "one of: gres gpus_per_node "
-				      "gpus_per_task [spec-value]\n"},
+		{"gpu_dialect: gpu",
+		 "site.yaml:1:14: error: gpu_dialect: 'gpu' is not one of: gres "
+		 "gpus_per_node gpus_per_task gpus [spec-value]\n"},
 		{"partitions: {a: 1}",
 		 "site.yaml:1:17: error: partitions: a must be a map [spec-type]\n"},
 		{"partitions: [a]",
@@ -114,8 +115,8 @@ static void faults(void **state)
 		 "on line 1 "
 		 "[spec-duplicate-key]\n"},
 		{"launcher: torch\n",
-		 "site.yaml:1:1: error: unknown key launcher at the top level "
-		 "[spec-unknown-key]\n"},
+		 "site.yaml:1:1: error: unknown key launcher at the top level; launcher "
+		 "stands under defaults [spec-unknown-key]\n"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

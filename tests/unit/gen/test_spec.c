@@ -271,7 +271,7 @@ static void faults(void **state)
 		 "Slurm can count to [spec-value]\n"},
 		{"rendezvous: {port: 80}",
 		 "job.yaml:1:20: error: port: '80' is not a whole number "
-		 "from 1024 to 65535 [spec-value]\n"},
+		 "from 1024 to 65535, or one of: auto resv [spec-value]\n"},
 		{"batch: {time: 4h}",
 		 "job.yaml:1:15: error: time: '4h' is not a time that sbatch takes: "
 		 "MINUTES, "
@@ -283,8 +283,7 @@ static void faults(void **state)
 					    "  fix: mem: 64G\n"},
 		{"resources: {exclusive: maybe}",
 		 "job.yaml:1:24: error: exclusive: 'maybe' is not one of: true false "
-		 "user mcs "
-		 "[spec-value]\n"},
+		 "user mcs topo [spec-value]\n"},
 		{"launcher: zzzzzzzz",
 		 "job.yaml:1:11: error: launcher: there is no 'zzzzzzzz'; "
 		 "`srank launchers` lists them all [spec-value]\n"},
@@ -387,9 +386,12 @@ static void faults(void **state)
 		{"run: [a\nname: b\n",
 		 "job.yaml:2:5: error: a list in [ ] is not closed, or lacks a comma "
 		 "[spec-yaml]\n"},
-		{"name: a\n---\nname: b\n", "job.yaml:2:1: error: a second YAML document "
-					    "begins here; a file holds one "
-					    "[spec-yaml]\n"},
+		/* Several documents are several jobs. */
+		{"name: a\n---\nname: b\n---\nlauncher: torch\n",
+		 "job.yaml: error: the file has 3 documents, each a job of its own: 1 "
+		 "(a), "
+		 "2 (b), 3 [spec-document]\n"
+		 "  fix: say which one is meant, by its number or its name\n"},
 		{"name: *gone\n", "job.yaml:1:7: error: alias *gone has no anchor &gone "
 				  "above it [spec-yaml]\n"},
 		{"x-a: &a [*a]\n", "job.yaml:1:10: error: alias *a stands inside its own "
