@@ -26,12 +26,14 @@ static bool read_gpu(struct machine *machine, const char *line)
 {
 	struct machine_gpu *gpu = &machine->gpu[machine->ngpus];
 
-	if (sscanf(line, "gpu %u %23s %511s", &gpu->index, gpu->bus, gpu->cpus) != 3) {
+	if (sscanf(line, "gpu %u %23s %511s %63s", &gpu->index, gpu->bus, gpu->cpus,
+		   gpu->chiplet) < 3) {
 		if (sscanf(line, "other %23s %511s", gpu->bus, gpu->cpus) != 2)
 			return false;
 		gpu->other = true;
 	}
-	read_cpus(&gpu->local, gpu->cpus);
+	read_cpus(&gpu->node, gpu->cpus);
+	read_cpus(&gpu->local, gpu->chiplet[0] ? gpu->chiplet : gpu->cpus);
 	machine->ngpus++;
 	return true;
 }
@@ -60,7 +62,8 @@ void machine_read(struct machine *machine, const char *path)
 		if (line[0] == '#' || line[0] == '\n')
 			continue;
 		line[strcspn(line, "\n")] = '\0';
-		if (sscanf(line, "vendor %7s", machine->vendor) == 1)
+		if (sscanf(line, "vendor %7s", machine->vendor) == 1 ||
+		    sscanf(line, "board %31[^\n]", machine->board) == 1)
 			continue;
 		if (machine->npackages < 4 &&
 		    sscanf(line, "package %511s", machine->package[machine->npackages]) ==
@@ -70,7 +73,7 @@ void machine_read(struct machine *machine, const char *path)
 			machine->npackages++;
 			continue;
 		}
-		if (machine->ncases < 8 &&
+		if (machine->ncases < MACHINE_CASES &&
 		    sscanf(line, "case %127[^\n]",
 			   machine->cases[machine->ncases].label) == 1) {
 			machine->ncases++;
@@ -232,7 +235,7 @@ static void plant_intel(const char *root, uint32_t i, const char *bus)
 static void plant_gpu(const struct machine *machine, const char *root, uint32_t i)
 {
 	const struct machine_gpu *gpu = &machine->gpu[i];
-	struct launch_cpuset socket = machine_socket(machine, &gpu->local);
+	struct launch_cpuset socket = machine_socket(machine, &gpu->node);
 	char name[256], text[1024];
 
 	if (strcmp(machine->vendor, "nvidia") == 0)
@@ -249,7 +252,7 @@ static void plant_gpu(const struct machine *machine, const char *root, uint32_t 
 		struct launch_cpuset part = machine->packages[j];
 
 		for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
-			part.bits[word] &= socket.bits[word] & gpu->local.bits[word];
+			part.bits[word] &= socket.bits[word] & gpu->node.bits[word];
 		if (launch_cpuset_first(&part) == LAUNCH_CPUS_MAX)
 			continue;
 		snprintf(name, sizeof(name),
@@ -257,6 +260,12 @@ static void plant_gpu(const struct machine *machine, const char *root, uint32_t 
 			 launch_cpuset_first(&part));
 		snprintf(text, sizeof(text), "%s\n", machine->package[j]);
 		machine_file(root, name, text);
+	}
+	if (gpu->chiplet[0]) {
+		snprintf(name, sizeof(name),
+			 "sys/devices/system/cpu/cpu%u/cache/index3/shared_cpu_list",
+			 launch_cpuset_first(&gpu->local));
+		machine_file(root, name, gpu->chiplet);
 	}
 }
 
@@ -266,6 +275,8 @@ void machine_plant(const struct machine *machine, char *root, size_t size)
 	char online[LAUNCH_CPUS_MAX];
 
 	machine_root(root, size);
+	if (machine->board[0])
+		machine_file(root, "sys/class/dmi/id/board_name", machine->board);
 	if (strcmp(machine->vendor, "amd") == 0)
 		for (uint32_t i = 0; i < machine->npackages; i++)
 			machine_kfd(root, i, 0, NULL, 0, 0, 0);

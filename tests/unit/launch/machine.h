@@ -4,8 +4,10 @@
  * the files that Linux and the vendor's driver would show there.
  *
  *  vendor nvidia|amd|intel
+ *  board NAME			as the firmware has it
  *  package CPUS			one a socket
- *  gpu INDEX BUS CPUS		INDEX as the vendor's variable has it, CPUS near the GPU
+ *  gpu INDEX BUS CPUS [NEAR]	INDEX as the vendor's variable has it, CPUS of the
+ *				GPU's NUMA node, NEAR of its chiplet
  *  other BUS CPUS		a GPU of the driver that no step gets
  *  case LABEL			tasks of a step, one a line, in the order of local rank:
  *  CPUS GPU[,GPU...]		their masks, and the GPUs that they are to get
@@ -17,12 +19,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define MACHINE_CASES 12
+
 struct machine_gpu {
 	bool other;
 	uint32_t index;
 	char bus[24];
 	char cpus[512];
-	struct launch_cpuset local;
+	char chiplet[64]; /* "" when it is not known */
+	struct launch_cpuset node;
+	struct launch_cpuset local; /* of the chiplet, or NODE */
 };
 
 struct machine_case {
@@ -34,13 +40,14 @@ struct machine_case {
 
 struct machine {
 	char vendor[8];
+	char board[32];
 	uint32_t npackages;
 	char package[4][512];
 	struct launch_cpuset packages[4];
 	uint32_t ngpus;
 	struct machine_gpu gpu[17];
 	uint32_t ncases;
-	struct machine_case cases[8];
+	struct machine_case cases[MACHINE_CASES];
 };
 
 /* Reads the file; fails the test when a line is odd. */

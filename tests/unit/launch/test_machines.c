@@ -55,20 +55,20 @@ static void read_tree(void)
 			all.bits[word] |= machine.packages[i].bits[word];
 	for (uint32_t i = 0; i < machine.ngpus; i++) {
 		struct launch_cpuset socket =
-			machine_socket(&machine, &machine.gpu[i].local);
+			machine_socket(&machine, &machine.gpu[i].node);
 		const struct launch_gpu *gpu = &gpus.gpu[at];
 
 		if (machine.gpu[i].other)
 			continue;
 		assert_true(at++ < gpus.count);
-		if (!memcmp(&machine.gpu[i].local, &all, sizeof(all))) {
+		if (!memcmp(&machine.gpu[i].node, &all, sizeof(all))) {
 			assert_false(gpu->located);
 			continue;
 		}
 		assert_true(gpu->located);
 		assert_memory_equal(&gpu->local, &machine.gpu[i].local,
 				    sizeof(gpu->local));
-		assert_memory_equal(&gpu->node, &gpu->local, sizeof(gpu->local));
+		assert_memory_equal(&gpu->node, &machine.gpu[i].node, sizeof(gpu->node));
 		assert_memory_equal(&gpu->socket, &socket, sizeof(socket));
 	}
 	assert_int_equal(at, gpus.count);
