@@ -72,7 +72,8 @@ static uint64_t number_of(struct span span)
 /* False: no memory. A value that says that there is none gives NULL. */
 static bool copy(struct span span, char **copy)
 {
-	static const char *const none[] = {"", "(null)", "NONE", "UNLIMITED", "N/A"};
+	static const char *const none[] = {"",          "(null)", "NONE",
+					   "UNLIMITED", "N/A",    "ALL"};
 
 	*copy = NULL;
 	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
@@ -123,39 +124,16 @@ static struct span up_to(struct span span, const char *stop)
 	return span;
 }
 
-/* Behind PREFIX in a list with commas; empty when no entry begins so. */
-static struct span entry_of(struct span list, const char *prefix)
-{
-	const size_t length = strlen(prefix);
-	const char *end = list.text + list.length;
-
-	while (list.text < end) {
-		struct span entry = up_to((struct span){list.text, end - list.text}, ",");
-
-		if (entry.length >= length && memcmp(entry.text, prefix, length) == 0)
-			return (struct span){entry.text + length, entry.length - length};
-		list.text = entry.text + entry.length + 1;
-	}
-	return (struct span){end, 0};
-}
-
 static int read_config(struct cli_cluster *cluster, const char *config)
 {
 	struct span select = setting(config, "SelectType");
-	struct span parameters = setting(config, "SelectTypeParameters");
-	struct span ports = entry_of(setting(config, "MpiParams"), "ports=");
-	char *text;
 
 	if (select.length > 7 && memcmp(select.text, "select/", 7) == 0)
 		select = (struct span){select.text + 7, select.length - 7};
 	if (!copy(setting(config, "ClusterName"), &cluster->name) ||
 	    !copy(setting(config, "SLURM_VERSION"), &cluster->version) ||
-	    !copy(select, &cluster->select) || !copy(ports, &cluster->mpi_ports) ||
-	    !copy(parameters, &text))
+	    !copy(select, &cluster->select))
 		return -ENOMEM;
-	/* CR_CORE_MEMORY, CR_CPU_MEMORY, CR_SOCKET_MEMORY, CR_MEMORY (slurm.conf.5). */
-	cluster->memory = text && strcasestr(text, "memory");
-	free(text);
 	return 0;
 }
 
@@ -180,7 +158,8 @@ static int compare_types(const struct cli_cluster_kind *a,
 
 static bool same_kind(const struct cli_cluster_kind *a, const struct cli_cluster_kind *b)
 {
-	return a->cpus == b->cpus && a->threads == b->threads && a->mem == b->mem &&
+	return a->cpus == b->cpus && a->reserved == b->reserved &&
+	       a->threads == b->threads && a->sockets == b->sockets && a->mem == b->mem &&
 	       a->gpus == b->gpus && compare_types(a, b) == 0;
 }
 
@@ -259,18 +238,24 @@ static bool read_gres(struct cli_cluster_kind *kind, struct span gres)
 
 static int read_kind(struct cli_cluster_kind *kind, struct span line)
 {
-	const uint64_t cpus = number_of(value_of(line, "CPUTot"));
-	const uint64_t cores = number_of(value_of(line, "Sockets")) *
-			       number_of(value_of(line, "CoresPerSocket"));
+	const uint64_t usable = number_of(value_of(line, "CPUEfctv"));
+	const uint64_t cores = number_of(value_of(line, "CoresPerSocket"));
 	const uint64_t threads = number_of(value_of(line, "ThreadsPerCore"));
-	const uint64_t reserved = number_of(value_of(line, "MemSpecLimit"));
 	const uint64_t mem = number_of(value_of(line, "RealMemory"));
+	const uint64_t kept = number_of(value_of(line, "MemSpecLimit"));
 
-	*kind = (struct cli_cluster_kind){.nodes = 1};
-	kind->cpus = min_known(number_of(value_of(line, "CPUEfctv")), cpus);
+	*kind = (struct cli_cluster_kind){
+		.nodes = 1,
+		.cpus = number_of(value_of(line, "CPUTot")),
+		.sockets = number_of(value_of(line, "Sockets")),
+		.threads = 1,
+		.mem = mem > kept ? mem - kept : mem,
+	};
+	if (usable && usable < kind->cpus)
+		kind->reserved = kind->cpus - usable;
 	/* CPUs= of slurm.conf may be the cores of a machine that has threads. */
-	kind->threads = cores && threads && cpus == cores * threads ? threads : 1;
-	kind->mem = mem > reserved ? mem - reserved : mem;
+	if (threads && kind->cpus == kind->sockets * cores * threads)
+		kind->threads = threads;
 	return read_gres(kind, value_of(line, "Gres")) ? 0 : -ENOMEM;
 }
 
@@ -387,7 +372,8 @@ static int read_partition(struct cli_cluster *cluster, struct span line)
 {
 	struct cli_cluster_partition *list = reallocarray(
 		cluster->partitions, cluster->partitions_count + 1, sizeof(*list));
-	struct span defaults = value_of(line, "JobDefaults");
+	struct span share = value_of(line, "OverSubscribe");
+	struct span qos = value_of(line, "AllowQos");
 	struct cli_cluster_partition *partition;
 
 	if (!list)
@@ -396,16 +382,18 @@ static int read_partition(struct cli_cluster *cluster, struct span line)
 	partition = &list[cluster->partitions_count++];
 	*partition = (struct cli_cluster_partition){
 		.is_default = is(value_of(line, "Default"), "YES"),
+		.exclusive = is(share, "EXCLUSIVE"),
 		.nodes = min_known(number_of(value_of(line, "MaxNodes")),
 				   number_of(value_of(line, "TotalNodes"))),
+		.min_nodes = number_of(value_of(line, "MinNodes")),
 		.cpus = number_of(value_of(line, "MaxCPUsPerNode")),
 		.mem = number_of(value_of(line, "MaxMemPerNode")),
-		.mem_per_node = number_of(value_of(line, "DefMemPerNode")),
 		.mem_per_cpu = number_of(value_of(line, "DefMemPerCPU")),
-		.mem_per_gpu = number_of(entry_of(defaults, "DefMemPerGPU=")),
+		.max_mem_per_cpu = number_of(value_of(line, "MaxMemPerCPU")),
 	};
 	if (!copy(value_of(line, "MaxTime"), &partition->time) ||
-	    !copy(value_of(line, "DefaultTime"), &partition->default_time))
+	    !copy(value_of(line, "DefaultTime"), &partition->default_time) ||
+	    !copy(qos, &partition->qos))
 		return -ENOMEM;
 	partition->name = strndup(value_of(line, "PartitionName").text,
 				  value_of(line, "PartitionName").length);
@@ -423,8 +411,12 @@ static int compare_kinds(const void *left, const void *right)
 		return a->cpus < b->cpus ? 1 : -1;
 	if (a->mem != b->mem)
 		return a->mem < b->mem ? 1 : -1;
+	if (a->reserved != b->reserved)
+		return a->reserved > b->reserved ? 1 : -1;
 	if (a->threads != b->threads)
 		return a->threads < b->threads ? 1 : -1;
+	if (a->sockets != b->sockets)
+		return a->sockets < b->sockets ? 1 : -1;
 	return compare_types(a, b);
 }
 
@@ -474,11 +466,11 @@ void cli_cluster_clear(struct cli_cluster *cluster)
 		free(partition->name);
 		free(partition->time);
 		free(partition->default_time);
+		free(partition->qos);
 	}
 	free(cluster->partitions);
 	free(cluster->name);
 	free(cluster->version);
 	free(cluster->select);
-	free(cluster->mpi_ports);
 	*cluster = (struct cli_cluster){0};
 }

@@ -15,25 +15,29 @@
 /* Nodes of one partition that are alike. */
 struct cli_cluster_kind {
 	uint64_t nodes;
-	uint64_t cpus; /* that jobs may have: without those reserved by CoreSpecCount */
-	uint64_t threads; /* that Slurm counts as CPUs, a core; 1: it counts cores */
-	uint64_t mem;     /* MiB that jobs may have: without MemSpecLimit */
+	uint64_t cpus;
+	uint64_t reserved; /* of the CPUs, kept from jobs by CoreSpecCount */
+	uint64_t threads;  /* that Slurm counts as CPUs, a core; 1: it counts cores */
+	uint64_t sockets;  /* 0: not known */
+	uint64_t mem;      /* MiB that jobs may have: without MemSpecLimit */
 	uint64_t gpus;
-	char *types[CLI_TYPES_MAX]; /* of the GPUs, in the order of Gres=; NULL: end
-				     */
+	char *types[CLI_TYPES_MAX]; /* of the GPUs, in the order of Gres=; NULL: end */
 };
 
+/* Numbers are 0 where nothing is said or no limit is set. */
 struct cli_cluster_partition {
 	char *name;
 	bool is_default;
-	uint64_t nodes;     /* most nodes of a job; 0: no limit is known */
-	uint64_t cpus;      /* MaxCPUsPerNode; 0: none */
-	uint64_t mem;       /* MaxMemPerNode, MiB; 0: none */
-	char *time;         /* MaxTime as sbatch takes it; NULL: none */
-	char *default_time; /* DefaultTime; NULL: that is MaxTime */
-	/* Of a job that asks for no memory, MiB; all 0: the whole node's. */
-	uint64_t mem_per_node, mem_per_cpu, mem_per_gpu;
-	struct cli_cluster_kind *kinds; /* those with most GPUs first, then most CPUs */
+	bool exclusive;            /* a job gets whole nodes, whatever it asks for */
+	uint64_t nodes, min_nodes; /* most and fewest of a job */
+	uint64_t cpus;             /* MaxCPUsPerNode */
+	uint64_t mem;              /* MaxMemPerNode, MiB */
+	uint64_t mem_per_cpu;      /* DefMemPerCPU, MiB: of a job that asks for none */
+	uint64_t max_mem_per_cpu;  /* MaxMemPerCPU, MiB */
+	char *time;                /* MaxTime as sbatch takes it; NULL: no limit */
+	char *default_time;        /* DefaultTime; NULL: that is MaxTime */
+	char *qos;                 /* AllowQos, with commas; NULL: any */
+	struct cli_cluster_kind *kinds; /* most GPUs first, then most CPUs */
 	size_t kinds_count;
 	char **features; /* that nodes have, sorted */
 	size_t features_count;
@@ -41,10 +45,8 @@ struct cli_cluster_partition {
 
 struct cli_cluster {
 	char *name;
-	char *version;   /* "22.05.8" */
-	char *select;    /* "linear", "cons_tres" */
-	bool memory;     /* memory is something that jobs are given and held to */
-	char *mpi_ports; /* "20000-20999"; NULL: slurmctld reserves none */
+	char *version; /* "22.05.8" */
+	char *select;  /* "linear", "cons_tres" */
 	struct cli_cluster_partition *partitions;
 	size_t partitions_count;
 };

@@ -158,8 +158,8 @@ static void write_kind(FILE *out, const struct cli_cluster_kind *kind)
 {
 	fprintf(out, "  # %" PRIu64 " node%s: %" PRIu64 " CPUs", kind->nodes,
 		kind->nodes == 1 ? "" : "s", kind->cpus);
-	if (kind->threads > 1)
-		fprintf(out, ", %" PRIu64 " a core", kind->threads);
+	if (kind->reserved)
+		fprintf(out, " (%" PRIu64 " reserved)", kind->reserved);
 	if (kind->gpus)
 		fprintf(out, ", %" PRIu64 " GPU%s", kind->gpus,
 			kind->gpus == 1 ? "" : "s");
@@ -172,52 +172,145 @@ static void write_kind(FILE *out, const struct cli_cluster_kind *kind)
 	fputc('\n', out);
 }
 
-/* The largest of what a partition's nodes have: a job that fits none of them is wrong. */
-static struct cli_cluster_kind largest(const struct cli_cluster_partition *partition)
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/*
+ * What a partition has to offer: the most of each number among its nodes with GPUs, or
+ * where none has any, among all of them; `nodes` counts those nodes. Of threads, sockets
+ * and reserved CPUs what its first kind has, which has most GPUs and CPUs.
+ */
+static struct cli_cluster_kind offer(const struct cli_cluster_partition *partition)
 {
 	struct cli_cluster_kind most = {0};
 
-	for (size_t i = 0; i < partition->kinds_count; i++) {
+	if (partition->kinds_count)
+		most = partition->kinds[0];
+	for (size_t i = 1; i < partition->kinds_count; i++) {
 		const struct cli_cluster_kind *kind = &partition->kinds[i];
 
+		if (most.gpus && !kind->gpus)
+			break;
 		most.nodes += kind->nodes;
-		most.cpus = kind->cpus > most.cpus ? kind->cpus : most.cpus;
-		most.gpus = kind->gpus > most.gpus ? kind->gpus : most.gpus;
-		most.mem = kind->mem > most.mem ? kind->mem : most.mem;
+		most.mem = larger(most.mem, kind->mem);
+		if (kind->cpus - kind->reserved <= most.cpus - most.reserved)
+			continue;
+		most.cpus = kind->cpus;
+		most.reserved = kind->reserved;
+		most.threads = kind->threads;
+		most.sockets = kind->sockets;
 	}
-	if (partition->cpus && partition->cpus < most.cpus)
-		most.cpus = partition->cpus;
 	if (partition->mem && partition->mem < most.mem)
 		most.mem = partition->mem;
 	return most;
 }
 
-static void write_partition(FILE *out, const struct cli_cluster_partition *partition)
+static void write_number(FILE *out, const char *key, uint64_t number, const char *unit)
 {
-	const struct cli_cluster_kind most = largest(partition);
+	if (number)
+		fprintf(out, "    %s: %" PRIu64 "%s\n", key, number, unit);
+}
+
+/* The next text of a list with one blank or comma between; a flow sequence of YAML. */
+static void write_item(FILE *out, const char *key, const char *text, bool first)
+{
+	if (first)
+		fprintf(out, "    %s: [", key);
+	else
+		fputs(", ", out);
+	write_text(out, text);
+}
+
+static void write_types(FILE *out, const struct cli_cluster_partition *partition)
+{
+	char *seen[CLI_TYPES_MAX] = {0};
+	size_t count = 0;
 
 	for (size_t i = 0; i < partition->kinds_count; i++) {
-		if (i == KINDS_SHOWN) {
-			fprintf(out, "  # and %zu more kinds of nodes\n",
-				partition->kinds_count - i);
-			break;
+		char *const *types = partition->kinds[i].types;
+
+		for (size_t k = 0; k < CLI_TYPES_MAX && types[k]; k++) {
+			bool known = count == CLI_TYPES_MAX;
+
+			for (size_t j = 0; j < count; j++)
+				known |= strcmp(seen[j], types[k]) == 0;
+			if (known)
+				continue;
+			write_item(out, "gpu_types", types[k], count == 0);
+			seen[count++] = types[k];
 		}
-		write_kind(out, &partition->kinds[i]);
 	}
+	if (count)
+		fputs("]\n", out);
+}
+
+static void write_qos(FILE *out, const char *list)
+{
+	bool first = true;
+	char *name;
+
+	while (list && *list) {
+		const size_t length = strcspn(list, ",");
+
+		name = strndup(list, length);
+		if (name && length)
+			write_item(out, "qos", name, first);
+		first &= length == 0;
+		free(name);
+		list += length + (list[length] == ',');
+	}
+	if (!first)
+		fputs("]\n", out);
+}
+
+static void write_partition(FILE *out, const struct cli_cluster_partition *partition)
+{
+	const struct cli_cluster_kind most = offer(partition);
+	uint64_t all = 0;
+
+	for (size_t i = 0; i < partition->kinds_count; i++) {
+		if (i < KINDS_SHOWN)
+			write_kind(out, &partition->kinds[i]);
+		all += partition->kinds[i].nodes;
+	}
+	if (partition->kinds_count > KINDS_SHOWN)
+		fprintf(out, "  # and %zu more kinds of nodes\n",
+			partition->kinds_count - KINDS_SHOWN);
 	fputs("  ", out);
 	write_text(out, partition->name);
 	fputs(":\n", out);
-	if (partition->nodes)
-		fprintf(out, "    nodes: %" PRIu64 "\n", partition->nodes);
-	if (most.cpus)
-		fprintf(out, "    cpus_per_node: %" PRIu64 "\n", most.cpus);
+	if (partition->is_default)
+		fputs("    default: yes\n", out);
+	write_number(out, "nodes", partition->nodes, "");
+	write_number(out, "min_nodes",
+		     partition->min_nodes > 1 ? partition->min_nodes : 0, "");
+	write_number(out, "gpu_nodes", most.gpus && most.nodes < all ? most.nodes : 0,
+		     "");
+	write_number(out, "cpus_per_node", most.cpus, "");
+	write_number(out, "max_cpus_per_node", partition->cpus, "");
+	write_number(out, "reserved_cpus", most.reserved, "");
+	write_number(out, "threads_per_core", most.threads, "");
+	write_number(out, "sockets", most.sockets, "");
 	if (partition->kinds_count)
 		fprintf(out, "    gpus_per_node: %" PRIu64 "\n", most.gpus);
+	write_types(out, partition);
 	/* RealMemory is 1 where slurm.conf does not say it, and then is no limit. */
-	if (most.mem > 1)
-		fprintf(out, "    mem: %" PRIu64 "M\n", most.mem);
+	write_number(out, "mem", most.mem > 1 ? most.mem : 0, "M");
+	write_number(out, "mem_per_cpu", partition->mem_per_cpu, "M");
+	write_number(out, "max_mem_per_cpu", partition->max_mem_per_cpu, "M");
 	if (partition->time)
 		fprintf(out, "    time: %s\n", partition->time);
+	if (partition->default_time)
+		fprintf(out, "    default_time: %s\n", partition->default_time);
+	if (partition->exclusive)
+		fputs("    exclusive: yes\n", out);
+	for (size_t i = 0; i < partition->features_count; i++)
+		write_item(out, "features", partition->features[i], i == 0);
+	if (partition->features_count)
+		fputs("]\n", out);
+	write_qos(out, partition->qos);
 }
 
 /* Of "22.05.8" that of "22.05". */
@@ -226,6 +319,28 @@ static int release_length(const char *version)
 	const char *dot = strchr(version, '.');
 
 	return (int)(dot ? dot + 1 - version + strcspn(dot + 1, ".") : strlen(version));
+}
+
+/* Those that a profile can name. */
+static bool is_select(const char *name)
+{
+	return strcmp(name, "cons_tres") == 0 || strcmp(name, "cons_res") == 0 ||
+	       strcmp(name, "linear") == 0;
+}
+
+/* Some node has a RealMemory. */
+static bool knows_memory(const struct cli_cluster *cluster)
+{
+	bool known = false, nodes = false;
+
+	for (size_t i = 0; i < cluster->partitions_count; i++) {
+		const struct cli_cluster_partition *partition = &cluster->partitions[i];
+
+		for (size_t k = 0; k < partition->kinds_count; k++)
+			known |= partition->kinds[k].mem > 1;
+		nodes |= partition->kinds_count > 0;
+	}
+	return known || !nodes;
 }
 
 static void write_profile(FILE *out, const struct cli_cluster *cluster, bool plugin)
@@ -241,8 +356,15 @@ static void write_profile(FILE *out, const struct cli_cluster *cluster, bool plu
 	}
 	fprintf(out, "slurm: \"%.*s\"\n", release_length(cluster->version),
 		cluster->version);
+	if (cluster->select && is_select(cluster->select))
+		fprintf(out, "select: %s\n", cluster->select);
 	fprintf(out, "plugin: %s\n", plugin ? "yes" : "no");
-	fputs("gpu_dialect: gres\npartitions:\n", out);
+	fputs("gpu_dialect: gres\n", out);
+	/* Slurm then takes every node for one of 1 MiB, and refuses what asks for more.
+	 */
+	if (!knows_memory(cluster))
+		fputs("mem_dialect: none\n", out);
+	fputs("partitions:\n", out);
 	for (size_t i = 0; i < cluster->partitions_count; i++)
 		write_partition(out, &cluster->partitions[i]);
 }

@@ -35,15 +35,24 @@ profile() {
 	profile linear
 }
 
-@test "a job over what was found is refused at the profile's line" {
+@test "no node says its memory: no script asks for any" {
+	cp -r "$here/site/linear" bare
+	sed -i 's/RealMemory=64000/RealMemory=1/' bare/node
+	RECORDED=$PWD/bare srank site >site.yaml
+	grep -qx 'mem_dialect: none' site.yaml
+	refute grep -q 'mem:' site.yaml
+}
+
+@test "a job over what was found is refused" {
 	RECORDED=$here/site/26.05 srank site -o site.yaml
 	cp "$examples/yolox-2x8.yaml" job.yaml
 	run srank gen job.yaml --site site.yaml -s batch.partition=debug
 	[[ $status -eq 1 ]]
 	[[ $output == *'nodes 2'*debug* ]]
-	srank gen job.yaml --site site.yaml -s batch.partition=gpu -s resources.cpus_per_gpu=7 >/dev/null
-	run srank gen job.yaml --site site.yaml -s batch.partition=gpu -s resources.cpus_per_gpu=8
+	srank gen job.yaml --site site.yaml -s batch.partition=gpu >/dev/null
+	run srank gen job.yaml --site site.yaml -s batch.partition=gpu -s resources.gpus_per_node=9
 	[[ $status -eq 1 ]]
+	[[ $output == *'gpus_per_node 9'* ]]
 }
 
 @test "without the plugin" {
