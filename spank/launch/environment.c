@@ -209,17 +209,21 @@ static int fill_tasks(uint32_t tasks, uint32_t nodes, void *arg)
 	return 0;
 }
 
-/* Each worker of a node has a port of its own; Slurm reserves one for each task. */
-static bool worker_port(const struct context *context, uint32_t local_rank,
-			uint32_t *port)
+static int no_port(const struct context *context, uint32_t local_rank)
 {
-	uint16_t reserved;
-
-	*port = context->port + local_rank;
-	if (context->port_source == LAUNCH_PORT_RESERVED &&
-	    launch_port_reserved(context->facts->resv_ports, local_rank, &reserved) == 0)
-		*port = reserved;
-	return *port <= UINT16_MAX;
+	if (context->port_source != LAUNCH_PORT_RESERVED)
+		return launch_error_set(
+			context->err, -EINVAL,
+			"TF_CONFIG: local rank %u would need port %u, for "
+			"MASTER_PORT is %u; set a smaller one",
+			local_rank, context->port + local_rank, context->port);
+	return launch_error_set(context->err, -EINVAL,
+				"TF_CONFIG: local rank %u has no port, for Slurm has "
+				"reserved %.80s alone and ports=%u-%u has no more; use "
+				"a larger range, or srun --resv-ports=%u",
+				local_rank, context->facts->resv_ports,
+				context->settings->port_low, context->settings->port_high,
+				local_rank + 1);
 }
 
 static int add_worker(struct workers *workers, const char *node, uint32_t local_rank)
@@ -228,7 +232,7 @@ static int add_worker(struct workers *workers, const char *node, uint32_t local_
 	const struct launch_facts *facts = context->facts;
 	char addr[LAUNCH_ADDR_MAX], endpoint[LAUNCH_ADDR_MAX + 8];
 	uint32_t rank = workers->rank++;
-	uint32_t port;
+	uint16_t port;
 	int r;
 
 	if (rank == facts->rank && facts->node &&
@@ -239,12 +243,8 @@ static int add_worker(struct workers *workers, const char *node, uint32_t local_
 			"%u of %.80s as SLURM_DISTRIBUTION says; use "
 			"--distribution=block",
 			rank, facts->local_rank, facts->node, local_rank, node);
-	if (!worker_port(context, local_rank, &port))
-		return launch_error_set(
-			context->err, -EINVAL,
-			"TF_CONFIG: local rank %u would need port %u, for "
-			"MASTER_PORT is %u; set a smaller one",
-			local_rank, port, context->port);
+	if (launch_port_worker(facts, context->settings, local_rank, &port))
+		return no_port(context, local_rank);
 	r = launch_node_address(node, context->settings, addr, sizeof(addr),
 				context->err);
 	if (r)

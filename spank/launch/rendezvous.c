@@ -426,31 +426,54 @@ static bool is_user_port(const char *text, uint16_t *port)
 	return !*text;
 }
 
+/* The next range of ports in a list, at *AT, which moves behind it. */
+static bool read_range(const char **at, uint16_t *low, uint16_t *high)
+{
+	const char *p = *at;
+
+	if (!read_port(&p, low))
+		return false;
+	*high = *low;
+	if (*p == '-') {
+		p++;
+		if (!read_port(&p, high) || *high < *low)
+			return false;
+	}
+	if (*p && (*p++ != ',' || !*p))
+		return false;
+	*at = p;
+	return true;
+}
+
 int launch_port_reserved(const char *text, uint32_t nth, uint16_t *port)
 {
 	bool found = false;
 	uint16_t low, high;
 
-	for (;;) {
-		if (!read_port(&text, &low))
+	do {
+		if (!read_range(&text, &low, &high))
 			return -EINVAL;
-		high = low;
-		if (*text == '-') {
-			text++;
-			if (!read_port(&text, &high) || high < low)
-				return -EINVAL;
-		}
 		if (!found && nth <= (uint32_t)(high - low)) {
 			*port = low + nth;
 			found = true;
 		} else if (!found) {
 			nth -= high - low + 1;
 		}
-		if (!*text)
-			return found ? 0 : -ERANGE;
-		if (*text++ != ',')
-			return -EINVAL;
+	} while (*text);
+	return found ? 0 : -ERANGE;
+}
+
+/* How many ports a list has up to LAST. */
+static uint32_t count_reserved(const char *text, uint16_t last)
+{
+	uint32_t count = 0;
+	uint16_t low, high;
+
+	while (*text && read_range(&text, &low, &high)) {
+		if (low <= last)
+			count += (high < last ? high : last) - low + 1;
 	}
+	return count;
 }
 
 /* The finaliser of splitmix64: every input bit reaches every output bit. */
@@ -552,6 +575,42 @@ int launch_port_candidate(const struct launch_facts *facts,
 		return -ERANGE;
 	*port = low + (hash_port(facts, low, high) - low + nth) % (high - low + 1U);
 	return 0;
+}
+
+static bool is_reserved(const char *text, uint16_t port)
+{
+	return count_reserved(text, port) > count_reserved(text, port - 1);
+}
+
+int launch_port_worker(const struct launch_facts *facts,
+		       const struct launch_settings *settings, uint32_t local_rank,
+		       uint16_t *port)
+{
+	const uint16_t low = settings->port_low, high = settings->port_high;
+	struct launch_error ignored = {""};
+	enum launch_port_source source;
+	uint32_t left;
+	int r = launch_port(facts, settings, port, &source, &ignored);
+
+	if (r)
+		return r;
+	if (source != LAUNCH_PORT_RESERVED) {
+		if (local_rank > (uint32_t)(UINT16_MAX - *port))
+			return -ERANGE;
+		*port += local_rank;
+		return 0;
+	}
+	r = launch_port_reserved(facts->resv_ports, local_rank, port);
+	if (r != -ERANGE)
+		return r;
+	left = local_rank - count_reserved(facts->resv_ports, UINT16_MAX);
+	*port = hash_port(facts, low, high);
+	for (uint32_t i = 0; i <= (uint32_t)(high - low); i++) {
+		if (!is_reserved(facts->resv_ports, *port) && left-- == 0)
+			return 0;
+		*port = *port < high ? *port + 1 : low;
+	}
+	return -ERANGE;
 }
 
 const char *launch_port_source_name(enum launch_port_source source)

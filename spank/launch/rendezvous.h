@@ -113,5 +113,15 @@ int launch_port_candidate(const struct launch_facts *facts,
 			  uint16_t *port, enum launch_port_source *source,
 			  struct launch_error *err);
 
+/*
+ * The port of the task LOCAL_RANK of any node, where each of them has its own: those
+ * above launch_port(), or the reserved ones. Slurm reserves one for each task of a node,
+ * or as many as srun --resv-ports says, and slurmctld has no more at times; those behind
+ * come out of ports=. -ERANGE: there is none left; else as launch_port().
+ */
+int launch_port_worker(const struct launch_facts *facts,
+		       const struct launch_settings *settings, uint32_t local_rank,
+		       uint16_t *port);
+
 /* Port NTH (from 0) of SLURM_STEP_RESV_PORTS. -EINVAL: no port list; -ERANGE: past it. */
 int launch_port_reserved(const char *text, uint32_t nth, uint16_t *port);

@@ -281,6 +281,27 @@ taken()
 	END
 }
 
+# Fewer than there are tasks on a node, by the user's will.
+@test "reserved ports: TensorFlow workers for whom there is none have one of ports=" {
+	good srun --srank=tensorflow,ports=20710-20719 --resv-ports=2 -N2 --ntasks-per-node=4 bash -c \
+		'echo "$SLURM_STEP_RESV_PORTS $TF_CONFIG"'
+	output=$(sed -E 's/,"task".*//' <<<"$output" | sort -u)
+	[[ $output =~ ^(4100[0-7])-(4100[0-7])\ (.*)$ ]]
+	output=$(sed -E "s/${BASH_REMATCH[1]}/A/g; s/${BASH_REMATCH[2]}/B/g" <<<"${BASH_REMATCH[3]}")
+	[[ $output =~ node1:(2071[0-9])\",\"node1:(2071[0-9])\" ]]
+	differ "${BASH_REMATCH[@]:1:2}"
+	diff - <(sed -E "s/${BASH_REMATCH[1]}/C/g; s/${BASH_REMATCH[2]}/D/g" <<<"$output") <<-'END'
+		{"cluster":{"worker":["node1:A","node1:B","node1:C","node1:D","node2:A","node2:B","node2:C","node2:D"]}
+	END
+}
+
+# srun puts the lists of the components together.
+@test "reserved ports: one port in a heterogeneous step" {
+	good srun --srank -w node2 -n1 step-show : -w node1 -n2 step-show
+	[[ $(cut -d ' ' -f 10- <<<"$output" | sort -u) == 'node2 4100'[0-7] ]]
+	[[ $(sort -n <<<"$output" | cut -d ' ' -f 1-3 | paste -sd ,) == '0 node2 0,1 node1 1,2 node1 2' ]]
+}
+
 @test "reserved ports: one that is held ends the step" {
 	hold node1 0.0.0.0 {41000..41007}
 	bad srun --srank -N2 -n2 sleep 50 -- 'port 4100' '(reserved by Slurm) is taken on node1'

@@ -840,9 +840,11 @@ static void test_tf_faults(void **state)
 	facts.resv_ports = NULL;
 	expect_error(&facts, "tensorflow,port=65534",
 		     "TF_CONFIG: local rank 2 would need port 65536");
-	facts.resv_ports = "65534-65535";
-	expect_error(&facts, "tensorflow",
-		     "TF_CONFIG: local rank 2 would need port 65536");
+	facts.resv_ports = "20000-20001";
+	expect_error(&facts, "tensorflow,ports=20001-20003",
+		     "TF_CONFIG: local rank 4 has no port, for Slurm has reserved "
+		     "20000-20001 alone and ports=20001-20003 has no more; use a larger "
+		     "range, or srun --resv-ports=5");
 
 	facts = worker;
 	facts.user_addr = "n\"1";

@@ -556,6 +556,73 @@ static void test_reserved(void **state)
 	}
 }
 
+/* Every task of a node has a port of its own, and the first one MASTER_PORT. */
+static void test_worker_ports(void **state)
+{
+	static const struct {
+		struct launch_facts facts;
+		const char *list;
+		int ports[5]; /* of local ranks 0 to 4, or the error */
+	} rows[] = {
+		{{.user_port = "29500"}, "", {29500, 29501, 29502, 29503, 29504}},
+		{{.resv_ports = "41001"},
+		 "port=65533",
+		 {65533, 65534, 65535, -ERANGE, -ERANGE}},
+		{{.resv_ports = "41001-41005"}, "", {41001, 41002, 41003, 41004, 41005}},
+		{{.resv_ports = "41005,41001-41004"},
+		 "",
+		 {41005, 41001, 41002, 41003, 41004}},
+		/* Behind the reserved ones, those of the range that are not reserved;
+		 * where it begins is for the hash to say. */
+		{{.resv_ports = "41001"},
+		 "ports=20000-20000",
+		 {41001, 20000, -ERANGE, -ERANGE, -ERANGE}},
+		{{.resv_ports = "20000,20002"},
+		 "ports=20000-20001",
+		 {20000, 20002, 20001, -ERANGE, -ERANGE}},
+		{{.resv_ports = "65535"},
+		 "ports=65534-65535",
+		 {65535, 65534, -ERANGE, -ERANGE, -ERANGE}},
+		{{.resv_ports = "41001-"},
+		 "",
+		 {-EINVAL, -EINVAL, -EINVAL, -EINVAL, -EINVAL}},
+	};
+	struct launch_settings settings;
+	struct launch_error err = {""};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		launch_settings_init(&settings);
+		assert_int_equal(launch_settings_parse(&settings, rows[i].list, &err), 0);
+		for (uint32_t j = 0; j < 5; j++) {
+			uint16_t port = 0;
+			int r = launch_port_worker(&rows[i].facts, &settings, j, &port);
+
+			if ((r ? r : port) != rows[i].ports[j])
+				fail_msg("row %zu, local rank %u: %d", i, j,
+					 r ? r : port);
+		}
+	}
+
+	/* Of 4,096 tasks none has another's port, wherever the hash begins. */
+	for (uint32_t job = 1; job < 50; job++) {
+		const struct launch_facts facts = {
+			.job_id = job, .resv_ports = "20000,20007,20100-20199,29999"};
+		static bool seen[UINT16_MAX + 1];
+
+		memset(seen, 0, sizeof(seen));
+		launch_settings_init(&settings);
+		for (uint32_t j = 0; j < 4096; j++) {
+			uint16_t port = 0;
+
+			assert_int_equal(launch_port_worker(&facts, &settings, j, &port),
+					 0);
+			assert_false(seen[port]);
+			seen[port] = true;
+			assert_true(port >= 20000 && port <= 29999);
+		}
+	}
+}
+
 static void test_port(void **state)
 {
 	static const struct {
@@ -863,6 +930,7 @@ int main(void)
 		cmocka_unit_test(test_query_faults),
 		cmocka_unit_test(test_endpoint),
 		cmocka_unit_test(test_reserved),
+		cmocka_unit_test(test_worker_ports),
 		cmocka_unit_test(test_port),
 		cmocka_unit_test(test_candidates),
 		cmocka_unit_test(test_hash_range),
