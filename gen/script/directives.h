@@ -21,6 +21,9 @@ enum script_directive_kind {
 	SCRIPT_DIRECTIVE_BSUB,      /* likewise */
 	SCRIPT_DIRECTIVE_LATE,      /* behind the first command: a comment for sbatch */
 	SCRIPT_DIRECTIVE_LOOKALIKE, /* meant as one, and a comment for sbatch */
+	/* Late, but in a string or a here-document, so another script's; the reader of
+	 * the shell says so (check_model_make()). */
+	SCRIPT_DIRECTIVE_QUOTED,
 };
 
 /* What makes a look-alike one; the bits of one line. */

@@ -16,7 +16,7 @@
 
 /* Compound commands and substitutions within each other; bash has no limit but memory,
  * and no person writes this many. */
-#define SHELL_DEPTH_MAX 100
+#define SHELL_DEPTH_MAX 200
 
 /*
  * Text that a shell reads. For the script itself ORIGINS and OUTER are NULL. For text
@@ -85,6 +85,7 @@ struct shell_assignment {
 	struct shell_word *items; /* (a b c): its first element */
 	struct shell_word *index; /* X[index]=; NULL: none */
 	bool array, append;       /* X=(...), X+= */
+	bool argument;            /* behind export, declare, local ... */
 	struct script_range range;
 	struct script_range name_range;
 };

@@ -76,8 +76,8 @@ struct diag_place script_text_place(struct script_text *source, struct script_ra
 	/* A finding a word on one line of 100 MB must not count the line each time. */
 	if (memory->line != line || memory->offset > begin)
 		*memory = (struct script_text_memory){line, whole.begin, 1};
-	memory->column += utf8_count(source->text + memory->offset,
-				     begin - memory->offset);
+	memory->column +=
+		utf8_count(source->text + memory->offset, begin - memory->offset);
 	memory->offset = begin;
 	place.column = memory->column;
 	place.end_column = place.column + utf8_count(source->text + begin, end - begin);

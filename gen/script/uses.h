@@ -23,6 +23,7 @@ script_slurm script_slurm_parse(const char *text);
 struct script_word {
 	const char *text;
 	struct script_range range; /* with its quotes */
+	const uint32_t *origins;   /* of each byte of TEXT; NULL: they follow RANGE */
 	uint32_t line;             /* the directive's index, or 0 */
 	bool quoted;               /* some of it stood in quotes or behind a backslash */
 };
