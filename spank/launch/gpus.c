@@ -42,13 +42,37 @@ const char *const launch_gpu_variables[LAUNCH_GPU_VARIABLES] = {
 static const struct {
 	enum launch_gpu_variable set;
 	const char *unset[4]; /* ended by NULL */
+	bool fixed;           /* the order of the list does not count */
 } vendors[] = {
-	[LAUNCH_VENDOR_NVIDIA] = {LAUNCH_GPU_CUDA, {0}},
+	[LAUNCH_VENDOR_NVIDIA] = {LAUNCH_GPU_CUDA, {0}, false},
 	[LAUNCH_VENDOR_AMD] = {LAUNCH_GPU_ROCR,
 			       {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES",
-				"GPU_DEVICE_ORDINAL"}},
-	[LAUNCH_VENDOR_INTEL] = {LAUNCH_GPU_ZE, {0}},
+				"GPU_DEVICE_ORDINAL"},
+			       false},
+	/* A mask indeed (parseAffinityMask() in Intel's compute-runtime). */
+	[LAUNCH_VENDOR_INTEL] = {LAUNCH_GPU_ZE, {0}, true},
 };
+
+bool launch_gpus_are_ordered(const struct launch_gpus *gpus)
+{
+	return !vendors[gpus->vendor].fixed;
+}
+
+/* What a mode comes to where the order of the list does not count. */
+static enum launch_gpus_mode find_mode(const struct launch_gpus *gpus,
+				       const struct launch_settings *settings)
+{
+	if (launch_gpus_are_ordered(gpus))
+		return settings->gpus;
+	switch (settings->gpus) {
+	case LAUNCH_GPUS_ORDER:
+		return LAUNCH_GPUS_NONE;
+	case LAUNCH_GPUS_FIRST:
+		return LAUNCH_GPUS_MASK;
+	default:
+		return settings->gpus;
+	}
+}
 
 static void free_costs(int64_t **costs)
 {
@@ -492,8 +516,8 @@ int launch_gpus_share(const struct launch_gpus *gpus, const struct launch_cpuset
 	memset(bindings, 0, ntasks * sizeof(*bindings));
 	if (!gpus->count || launch_facts_visible(facts, gpus->count) < gpus->count)
 		return 0;
-	if (!launch_has_ranks(facts, settings))
-		plain.gpus = LAUNCH_GPUS_NONE;
+	plain.gpus = launch_has_ranks(facts, settings) ? find_mode(gpus, settings)
+						       : LAUNCH_GPUS_NONE;
 	error = assign(gpus, masks, ntasks, plain.gpus, worker, &gpu_of);
 	for (uint32_t task = 0; task < ntasks && !error; task++) {
 		struct launch_binding *binding = &bindings[task];
@@ -617,11 +641,13 @@ int launch_gpus_bind(const struct launch_gpus *gpus, const struct launch_cpuset 
 	bool worker = launch_shape(facts, settings) == LAUNCH_WORKER;
 	uint32_t visible = launch_facts_visible(facts, gpus->count);
 	uint32_t variables = find_variables(gpus, facts);
+	struct launch_settings plain = *settings;
 	struct launch_binding choice = {0};
 	int error = 0;
 
 	if (settings->gpus == LAUNCH_GPUS_NONE || !gpus->count)
 		return 0;
+	plain.gpus = find_mode(gpus, settings);
 	if (facts->local_rank >= ntasks)
 		return launch_error_set(
 			err, -EINVAL,
@@ -650,9 +676,9 @@ int launch_gpus_bind(const struct launch_gpus *gpus, const struct launch_cpuset 
 	if (error)
 		return error;
 
-	error = assign(gpus, masks, ntasks, settings->gpus, worker, &gpu_of);
+	error = assign(gpus, masks, ntasks, plain.gpus, worker, &gpu_of);
 	if (!error)
-		error = choose(gpus, gpu_of, ntasks, facts->local_rank, settings, worker,
+		error = choose(gpus, gpu_of, ntasks, facts->local_rank, &plain, worker,
 			       &choice, err);
 	if (error)
 		return error;

@@ -114,6 +114,12 @@ const char *launch_gpus_variable(const struct launch_gpus *gpus,
 				 const struct launch_facts *facts);
 
 /*
+ * Whether programs see the devices in the order of the list. Intel's runtime takes it for
+ * a set and counts by address.
+ */
+bool launch_gpus_are_ordered(const struct launch_gpus *gpus);
+
+/*
  * Whether the VISIBLE GPUs that Slurm has left each of NTASKS tasks, of TOTAL on the
  * node, are so few that no two tasks need share one, as after --gpus-per-task.
  */
@@ -137,10 +143,12 @@ bool launch_gpus_are_own(uint32_t visible, uint32_t ntasks, uint32_t total);
  * order. With more tasks than GPUs, tasks whose local ranks are equal modulo the number
  * of GPUs share one, since frameworks then take LOCAL_RANK % device_count. In the node
  * shape the launcher's workers take the devices by their own index: Slurm's order stays.
+ * So it does where the order does not count (launch_gpus_are_ordered()).
  *
  * mask: the task's own GPUs only, GPUs / tasks of them, rounded down, at least one.
  *
- * first: all GPUs, the task's own (as in mask) before the others.
+ * first: all GPUs, the task's own (as in mask) before the others; where the order does
+ * not count, as mask.
  *
  * map: the entry of gpus_map for LOCAL_RANK, counted from the start again when the list
  * is short. Entries are separated by commas: ID; ID+ID, several GPUs for one task; A-B or

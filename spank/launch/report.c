@@ -240,8 +240,12 @@ static void print_binding(FILE *out, const struct launch_facts *facts,
 		fprintf(out, "%s stands aside: Slurm gave the task of rank 0 %u of %u\n",
 			name, visible, total);
 	else if (settings->gpus == LAUNCH_GPUS_ORDER &&
-		 launch_shape(facts, settings) == LAUNCH_NODE)
+		 (launch_shape(facts, settings) == LAUNCH_NODE ||
+		  (here->gpus && !launch_gpus_are_ordered(here->gpus))))
 		fprintf(out, "%s: all of the node's, as Slurm lists them\n", name);
+	else if (settings->gpus == LAUNCH_GPUS_FIRST && here->gpus &&
+		 !launch_gpus_are_ordered(here->gpus))
+		fprintf(out, "%s: %s\n", name, modes[LAUNCH_GPUS_MASK].meaning);
 	else
 		fprintf(out, "%s: %s\n", name, meaning ? meaning : settings->gpus_map);
 }

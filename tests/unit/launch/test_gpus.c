@@ -494,7 +494,8 @@ static void sets_the_vendors_variable(void **state)
 		 false,
 		 "-HIP_VISIBLE_DEVICES -CUDA_VISIBLE_DEVICES -GPU_DEVICE_ORDINAL "
 		 "ROCR_VISIBLE_DEVICES=1,0"},
-		{LAUNCH_VENDOR_INTEL, BITS(ZE), false, "ZE_AFFINITY_MASK=1,0"},
+		/* Intel's runtime counts by address, whatever the order here. */
+		{LAUNCH_VENDOR_INTEL, BITS(ZE), false, "ZE_AFFINITY_MASK=0,1"},
 		/* Not known: those that Slurm had set, or what most programs read. */
 		{LAUNCH_VENDOR_UNKNOWN,
 		 BITS(CUDA) | BITS(ROCR) | BITS(ZE) | BITS(ORDINAL), false,
@@ -529,6 +530,59 @@ static void sets_the_vendors_variable(void **state)
 		print_environment(&env, text, sizeof(text));
 		assert_string_equal(text, cases[i].expected);
 		launch_environment_clear(&env);
+	}
+}
+
+/* Two tasks near the second and the first of two GPUs, by mode and local rank. */
+static void knows_where_order_does_not_count(void **state)
+{
+	static const struct {
+		const char *mode;
+		enum launch_vendor vendor;
+		const char *expected[2]; /* device list, a blank, JAX's indices */
+		uint32_t own[2];         /* the GPU that is the task's */
+	} cases[] = {
+		{"order", LAUNCH_VENDOR_AMD, {"1,0 -", "1,0 -"}, {1, 0}},
+		{"order", LAUNCH_VENDOR_INTEL, {"0,1 -", "0,1 -"}, {0, 1}},
+		{"first", LAUNCH_VENDOR_AMD, {"1,0 0", "0,1 0"}, {1, 0}},
+		{"first", LAUNCH_VENDOR_INTEL, {"1 0", "0 0"}, {1, 0}},
+		{"mask", LAUNCH_VENDOR_INTEL, {"1 0", "0 0"}, {1, 0}},
+		{"1,0", LAUNCH_VENDOR_INTEL, {"1 0", "0 0"}, {1, 0}},
+	};
+
+	set_gpus("0,1", "2,0");
+	set_masks("0-7 8-15");
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct launch_binding shares[2];
+		struct launch_settings settings;
+		struct launch_error err = {{0}};
+
+		launch_settings_init(&settings);
+		set_mode(&settings, cases[i].mode);
+		settings.launcher = launch_launcher_find("torch");
+		gpus.vendor = cases[i].vendor;
+		for (uint32_t task = 0; task < 2; task++) {
+			struct launch_facts facts = {.local_rank = task};
+			struct launch_environment env = {0};
+			const char *jax, *list;
+			char text[64];
+
+			assert_int_equal(launch_gpus_bind(&gpus, masks, 2, &facts,
+							  &settings, &env, &err),
+					 0);
+			jax = launch_environment_get(&env, "JAX_LOCAL_DEVICE_IDS");
+			list = launch_environment_get(
+				&env, launch_gpus_variable(&gpus, &facts));
+			assert_non_null(list);
+			snprintf(text, sizeof(text), "%s %s", list, jax ? jax : "-");
+			assert_string_equal(text, cases[i].expected[task]);
+			assert_int_equal(launch_gpus_share(&gpus, masks, 2, &facts,
+							   &settings, shares, &err),
+					 0);
+			assert_int_equal(shares[task].gpu[shares[task].own],
+					 cases[i].own[task]);
+			launch_environment_clear(&env);
+		}
 	}
 }
 
@@ -750,6 +804,7 @@ int main(void)
 		cmocka_unit_test(measures_distance),
 		cmocka_unit_test(assigns_the_nearest),
 		cmocka_unit_test(sets_the_vendors_variable),
+		cmocka_unit_test(knows_where_order_does_not_count),
 		cmocka_unit_test(leaves_one_layer_of_slurms),
 		cmocka_unit_test(shares_as_it_binds),
 		cmocka_unit_test(names_distances),

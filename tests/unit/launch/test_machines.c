@@ -111,7 +111,8 @@ static void pick(const char *list, uint32_t position, char *name, size_t size)
 
 static void run_case(const struct machine_case *step)
 {
-	bool single = !strchr(step->gpus[0], ',');
+	/* Several GPUs a task, or a runtime that takes no order: by what is its own. */
+	bool single = !strchr(step->gpus[0], ',') && launch_gpus_are_ordered(&gpus);
 	char list[256], first[256] = "", name[16];
 
 	for (uint32_t task = 0; task < step->ntasks; task++) {
