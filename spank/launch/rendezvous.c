@@ -577,9 +577,27 @@ int launch_port_candidate(const struct launch_facts *facts,
 	return 0;
 }
 
-static bool is_reserved(const char *text, uint16_t port)
+/* How many of the ports from LOW to LAST are in no list. */
+static uint32_t count_free(const char *reserved, uint16_t low, uint16_t last)
 {
-	return count_reserved(text, port) > count_reserved(text, port - 1);
+	return last - low + 1U -
+	       (count_reserved(reserved, last) - count_reserved(reserved, low - 1));
+}
+
+/* The port NTH (from 0) of those; it must be there. */
+static uint16_t nth_free(const char *reserved, uint32_t nth, uint16_t low, uint16_t last)
+{
+	uint16_t from = low;
+
+	while (from < last) {
+		uint16_t middle = from + (last - from) / 2;
+
+		if (count_free(reserved, low, middle) > nth)
+			last = middle;
+		else
+			from = middle + 1;
+	}
+	return from;
 }
 
 int launch_port_worker(const struct launch_facts *facts,
@@ -589,7 +607,8 @@ int launch_port_worker(const struct launch_facts *facts,
 	const uint16_t low = settings->port_low, high = settings->port_high;
 	struct launch_error ignored = {""};
 	enum launch_port_source source;
-	uint32_t left;
+	uint32_t left, above;
+	uint16_t first;
 	int r = launch_port(facts, settings, port, &source, &ignored);
 
 	if (r)
@@ -604,13 +623,15 @@ int launch_port_worker(const struct launch_facts *facts,
 	if (r != -ERANGE)
 		return r;
 	left = local_rank - count_reserved(facts->resv_ports, UINT16_MAX);
-	*port = hash_port(facts, low, high);
-	for (uint32_t i = 0; i <= (uint32_t)(high - low); i++) {
-		if (!is_reserved(facts->resv_ports, *port) && left-- == 0)
-			return 0;
-		*port = *port < high ? *port + 1 : low;
-	}
-	return -ERANGE;
+	first = hash_port(facts, low, high);
+	above = count_free(facts->resv_ports, first, high);
+	if (left < above)
+		*port = nth_free(facts->resv_ports, left, first, high);
+	else if (left < count_free(facts->resv_ports, low, high))
+		*port = nth_free(facts->resv_ports, left - above, low, first);
+	else
+		return -ERANGE;
+	return 0;
 }
 
 const char *launch_port_source_name(enum launch_port_source source)

@@ -210,6 +210,10 @@ readonly TWELVE=(salloc --quiet -N3 -n12 -c16)
 		srun --het-group=1 -m cyclic step-show >one
 		srun --het-group=0 -n1 : --het-group=1 -n3 -m plane=1 step-show >parts
 		srun --het-group=0,1 --export=NONE /usr/local/bin/step-show >none
+		srun --het-group=1 -N1 -n2 -w node2 step-show >part
+		srun --het-group=0 -n1 step-show >first
+		srun --het-group=0 -n1 step-show : --het-group=1 -N1 -n1 -w node2 step-show >few
+		srun --het-group=1 -N1 -n1 -r1 --srank=torchrun bash -c 'echo $PET_NNODES $PET_MASTER_ADDR' >node
 	END
 	ended
 	wrote out
@@ -222,6 +226,15 @@ readonly TWELVE=(salloc --quiet -N3 -n12 -c16)
 	meets '?' node3
 	wrote none
 	meets '?' node3
+	# On a part of a component, and on parts of both.
+	wrote part
+	meets 2,2
+	wrote first
+	meets 3
+	wrote few
+	meets 3,2
+	wrote node
+	[[ $output == '1 node2' ]]
 }
 
 # slurmctld tells a component where rank 0 is as long as the step of the first one lasts: longer
