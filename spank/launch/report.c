@@ -512,22 +512,51 @@ static void print_order(FILE *out, const struct launch_facts *facts,
 	fprintf(out, "all tasks    %s=%s\n", launch_gpus_variable(gpus, facts), names);
 }
 
-/* Slurm has bound the tasks, and programs go by an index that they then do not have. */
+/*
+ * Programs go by an index that they do not have: Slurm has bound the tasks, or there are
+ * more of them than GPUs.
+ */
 static void warn_of_index(FILE *out, const struct launch_facts *facts,
 			  const struct launch_settings *settings,
 			  const struct launch_report_node *here)
 {
-	uint32_t visible = launch_facts_visible(facts, here->gpus->count);
+	uint32_t total = here->gpus->count, ntasks = here->ntasks;
+	uint32_t visible = launch_facts_visible(facts, total);
+	bool own = launch_gpus_are_own(visible, ntasks, total);
 
-	bool own = launch_gpus_are_own(visible, here->ntasks, here->gpus->count);
-
-	if (settings->gpus == LAUNCH_GPUS_ORDER && visible && visible < here->ntasks &&
-	    !(own && settings->local_zero) && launch_has_ranks(facts, settings) &&
-	    launch_shape(facts, settings) == LAUNCH_WORKER)
+	if (settings->gpus != LAUNCH_GPUS_ORDER || !visible || visible >= ntasks ||
+	    !launch_has_ranks(facts, settings) ||
+	    launch_shape(facts, settings) != LAUNCH_WORKER)
+		return;
+	if (visible == total)
+		fprintf(out,
+			"warning: %u tasks share %u GPU%s, and LOCAL_RANK is no index "
+			"from %u on; add gpus=mask,local=0\n",
+			ntasks, total, total > 1 ? "s" : "", total);
+	else if (!own || !settings->local_zero)
 		fprintf(out,
 			"warning: Slurm left tasks no GPU at index LOCAL_RANK; leave "
 			"--gpus-per-task and --gpu-bind out%s\n",
 			own ? ", or add local=0" : "");
+}
+
+static void print_bindings(FILE *out, const struct launch_facts *facts,
+			   const struct launch_settings *settings,
+			   const struct launch_report_node *here,
+			   const struct launch_binding *bindings)
+{
+	struct tasks tasks = {
+		.here = here, .bindings = bindings, .share = here->ncpus / here->ntasks};
+	int width[] = {strlen("LOCAL_RANK"), strlen("CPUS"), strlen("GPUS")};
+
+	for (uint32_t task = 0; task < here->ntasks; task++)
+		join(&tasks.cpus, &here->masks[task]);
+	if (settings->gpus == LAUNCH_GPUS_ORDER && launch_has_ranks(facts, settings))
+		print_order(out, facts, &tasks);
+	print_tasks(NULL, &tasks, width);
+	print_tasks(out, &tasks, width);
+	warn_of_one_cpu(out, &tasks);
+	warn_of_distance(out, settings, &tasks);
 }
 
 static void free_bindings(struct launch_binding **bindings)
@@ -540,8 +569,6 @@ int launch_report_binding(FILE *out, const struct launch_facts *facts,
 			  const struct launch_report_node *here, struct launch_error *err)
 {
 	__attribute__((cleanup(free_bindings))) struct launch_binding *bindings = NULL;
-	struct tasks tasks = {.here = here};
-	int width[] = {strlen("LOCAL_RANK"), strlen("CPUS"), strlen("GPUS")};
 	int r;
 
 	if (!here->gpus || !here->gpus->count || !here->ntasks)
@@ -551,20 +578,11 @@ int launch_report_binding(FILE *out, const struct launch_facts *facts,
 		return -ENOMEM;
 	r = launch_gpus_share(here->gpus, here->masks, here->ntasks, facts, settings,
 			      bindings, err);
-	if (r == 0 && !bindings[0].count)
-		warn_of_index(out, facts, settings, here);
-	if (r || !bindings[0].count)
+	if (r)
 		return r;
-	tasks.bindings = bindings;
-	tasks.share = here->ncpus / here->ntasks;
-	for (uint32_t task = 0; task < here->ntasks; task++)
-		join(&tasks.cpus, &here->masks[task]);
-	if (settings->gpus == LAUNCH_GPUS_ORDER && launch_has_ranks(facts, settings))
-		print_order(out, facts, &tasks);
-	print_tasks(NULL, &tasks, width);
-	print_tasks(out, &tasks, width);
-	warn_of_one_cpu(out, &tasks);
-	warn_of_distance(out, settings, &tasks);
+	if (bindings[0].count)
+		print_bindings(out, facts, settings, here, bindings);
+	warn_of_index(out, facts, settings, here);
 	return 0;
 }
 

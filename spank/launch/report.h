@@ -45,9 +45,9 @@ int launch_report(FILE *out, const struct launch_facts *facts,
  * these), in mode order a line with the list that all tasks see, and after 64 rows how
  * many are left. Then what costs time and an option of srun's or sbatch's cures, each in
  * a line that begins with "warning: ": tasks with a GPU and no more than one CPU, and
- * tasks whose CPUs are all on other sockets than their GPU. Nothing without gpus; where
- * Slurm has bound the tasks itself, only a warning that it left programs no GPU at the
- * index LOCAL_RANK. Errors as from launch_gpus_share().
+ * tasks whose CPUs are all on other sockets than their GPU, and tasks without a GPU at
+ * the index LOCAL_RANK; where Slurm has bound the tasks itself, only the last of these.
+ * Nothing without gpus. Errors as from launch_gpus_share().
  */
 int launch_report_binding(FILE *out, const struct launch_facts *facts,
 			  const struct launch_settings *settings,

@@ -3,14 +3,15 @@
 #
 # The files that a private cluster's hosts read: a copy of the machine's /etc with Slurm's
 # configuration, the hosts' names and the user "researcher" in it. Sourced by cluster, whose
-# `opt`, `partitions`, `plugstack`, `conf` and `mounts` hold the command line.
+# `opt`, `partitions`, `plugstack`, `conf`, `environment`, `gres` and `mounts` hold the command
+# line.
 # shellcheck disable=SC2154
 
 readonly RESEARCHER_ID=20001
 
 conf_check()
 {
-	local key mount
+	local key mount variable
 	for key in nodes gpus cpus sockets threads memory; do
 		# 010 would be eight in arithmetic below, and 08 a fault.
 		[[ ${opt[$key]} =~ ^(0|[1-9][0-9]{0,6})$ ]] ||
@@ -31,6 +32,10 @@ conf_check()
 	[[ -z ${opt[root]} || -d ${opt[root]}/etc ]] ||
 		die "$EXIT_USAGE" "--root ${opt[root]} holds no system"
 	[[ -z ${opt[root]} ]] || opt[root]=$(realpath "${opt[root]}")
+	for variable in "${environment[@]}"; do
+		[[ $variable =~ ^[A-Za-z_][A-Za-z0-9_]*= ]] ||
+			die "$EXIT_USAGE" "--env $variable is not of the form NAME=VALUE"
+	done
 	for mount in "${mounts[@]}"; do
 		[[ $mount == /*:/* ]] ||
 			die "$EXIT_USAGE" "--mount $mount is not of the form /SRC:/DST"
@@ -194,6 +199,10 @@ conf_node_gres()
 conf_gres()
 {
 	local socket first last
+	if ((${#gres[@]})); then
+		printf '%s\n' "${gres[@]}"
+		return
+	fi
 	for ((socket = 0; socket < opt[sockets]; socket++)); do
 		first=$((socket * opt[gpus] / opt[sockets]))
 		last=$(((socket + 1) * opt[gpus] / opt[sockets] - 1))
@@ -240,7 +249,7 @@ conf_plugstack()
 # What host needs to know, as variables.
 conf_host()
 {
-	declare -p mounts
+	declare -p environment mounts
 	printf '%s=%q\n' root "${opt[root]:-/}" gpus "${opt[gpus]}" name "$name" \
 		munge_uid "$(<"$state/munge.uid")" munge_gid "$(<"$state/munge.gid")" \
 		cgroups "$(conf_needs_cgroups && echo yes)"

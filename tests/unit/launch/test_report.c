@@ -495,6 +495,14 @@ static void test_warnings(void **state)
 		{"torch", "0,1,2,3", "0,1", "0-3 4-7 8-11 12-15", 16,
 		 "Slurm left tasks no GPU at index LOCAL_RANK; leave --gpus-per-task and "
 		 "--gpu-bind out"},
+		/* More tasks than GPUs. */
+		{"torch", "0,1", "0,1", "0-1 2-3 4-5 6-7", 16,
+		 "4 tasks share 2 GPUs, and LOCAL_RANK is no index from 2 on; add "
+		 "gpus=mask,local=0"},
+		{"torch", "0", "0", "0-1 2-3", 16,
+		 "2 tasks share 1 GPU, and LOCAL_RANK is no index from 1 on; add "
+		 "gpus=mask,local=0"},
+		{"torch,gpus=mask", "0,1", "0,1", "0-1 2-3 4-5 6-7", 16, NULL},
 		/* What is as it should be, or cannot be better. */
 		{"torch,local=0", "0,1,2,3", "2", "0-3 4-7 8-11 12-15", 16, NULL},
 		{"torch,gpus=mask", "0,1,2,3", "2", "0-3 4-7 8-11 12-15", 16, NULL},

@@ -1,0 +1,508 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# Each task's GPU by the CPUs that Slurm has really given it: the plugin in steps on recorded
+# machines, under all of srun's options that say which CPUs and which GPUs a task gets.
+#
+# The machine on which the tests run has two CPUs or so. What its kernel does with a mask of CPUs that
+# it has not is taken over by manycpus.c in slurmd and slurmstepd, and hwloc makes their topology up;
+# that Slurm gives these masks, and when and by which process, is its own doing.
+
+# Options are words; each test is a process of its own; bats and steps.bash set these variables.
+# shellcheck disable=SC2030,SC2031,SC2086,SC2154
+bats_require_minimum_version 1.5.0
+
+# shellcheck source-path=SCRIPTDIR source=steps.bash
+source "${BATS_TEST_DIRNAME:?}/steps.bash"
+
+# The site's line in plugstack.conf: GPUs and CPUs are described below /mnt/machine.
+readonly SITE="optional $PLUGIN sysroot=/mnt/machine"
+
+# plant MACHINE TREE: what Linux and NVIDIA's driver show on a recorded machine, which is described in
+# tests/unit/launch/machines (machine.h says how).
+plant()
+{
+	local word a b c range cpu folder
+	while read -r word a b c; do
+		case $word in
+		package)
+			for range in ${a//,/ }; do
+				for ((cpu = ${range%-*}; cpu <= ${range#*-}; cpu++)); do
+					folder=$2/sys/devices/system/cpu/cpu$cpu/topology
+					mkdir -p "$folder"
+					echo "$a" >"$folder/package_cpus_list"
+				done
+			done
+			;;
+		gpu)
+			mkdir -p "$2/proc/driver/nvidia/gpus/$b" "$2/sys/bus/pci/devices/$b"
+			printf 'Device Minor: \t %d\n' "$a" >"$2/proc/driver/nvidia/gpus/$b/information"
+			echo "$c" >"$2/sys/bus/pci/devices/$b/local_cpulist"
+			;;
+		esac
+	done <"$top/tests/unit/launch/machines/$1.txt"
+	echo "0-255" >"$2/sys/devices/system/cpu/online"
+}
+
+# The DGX A100: 2 sockets of 4 NUMA nodes of 16 cores, CPUs N and N+128 in one core. Its GPUs 0 and 1
+# are near NUMA node 3 (CPUs 48-63), 2 and 3 near node 1 (16-31), 4 and 5 near node 7 (112-127), 6 and
+# 7 near node 5 (80-95).
+boot_dgx()
+{
+	local cpus=() core
+	for ((core = 0; core < 128; core++)); do
+		cpus+=("$core" $((core + 128)))
+	done
+	cluster_need "$1" --nodes 1 --gpus 8 --gpu-type a100 --cpus 256 --sockets 2 --threads 2 \
+		--conf SelectTypeParameters=CR_Core --plugstack "$SITE" --mount "$BATS_FILE_TMPDIR/mnt:/mnt" \
+		--env LD_PRELOAD=/mnt/manycpus.so --env SRANK_TEST_CPUS=256 \
+		--env "HWLOC_SYNTHETIC=pack:2 numa:4 core:16 pu:2(indexes=$(IFS=, && echo "${cpus[*]}"))" "${@:2}"
+	cluster install "$here/gpu-show" "$here/step-show"
+}
+
+setup_file()
+{
+	# In the same build folder as the plugin.
+	local library=${SRANK_PLUGIN%/spank/*}/tests/cluster/manycpus.so
+	cluster_possible
+	[[ -e $library ]] || {
+		echo "there is no $library: build first" >&2
+		return 1
+	}
+	mkdir "$BATS_FILE_TMPDIR/mnt"
+	cp "$library" "$BATS_FILE_TMPDIR/mnt"
+	plant dgx_a100 "$BATS_FILE_TMPDIR/mnt/machine"
+	boot_dgx gpus --task-plugin task/affinity
+	[[ ! -e /sys/fs/cgroup/devices/cgroup.procs ]] || SRANK_CLUSTER=gpus-caged boot_dgx gpus-caged \
+		--task-plugin task/affinity,task/cgroup --constrain-devices
+}
+
+teardown_file()
+{
+	cluster down
+	cluster down --name gpus-caged
+	cluster down --name gpus-makes
+	cluster down --name gpus-parts
+}
+
+setup()
+{
+	export SRANK_CLUSTER=gpus
+	if [[ $BATS_TEST_DESCRIPTION == caged* ]]; then
+		[[ -e /sys/fs/cgroup/devices/cgroup.procs ]] ||
+			skip 'SKIPPED, NOT PASSED: this machine has no cgroup v1 device controller'
+		SRANK_CLUSTER=gpus-caged
+	fi
+	fresh
+	cluster plugstack "$SITE"
+}
+
+teardown()
+{
+	need_nodes
+}
+
+# A step on the whole node, with all of its GPUs; its lines in $output, by rank.
+step()
+{
+	good srun --exclusive -N1 --gres=gpu:8 "$@"
+	output=$(sort -n <<<"$output")
+}
+
+# own: of the lines of gpu-show in $output, the GPU of each task that its program takes, the one at
+# the index LOCAL_RANK modulo what it sees; fails unless all tasks see the same.
+own()
+{
+	local rank local_rank seen list own=() common=''
+	while read -r rank local_rank seen _; do
+		: "${common:=$seen}"
+		[[ $seen == "$common" ]] || {
+			echo "task $rank sees $seen, and another $common" >&2
+			return 1
+		}
+		IFS=, read -r -a list <<<"$seen"
+		own+=("${list[local_rank % ${#list[@]}]}")
+	done <<<"$output"
+	(IFS=, && echo "${own[*]}")
+}
+
+# seen: what each task sees, blanks between them.
+seen()
+{
+	cut -d ' ' -f 3 <<<"$output" | paste -sd ' '
+}
+
+# is WHAT WANT: of the functions above.
+is()
+{
+	local got
+	got=$("$1")
+	[[ $got == "$2" ]] || {
+		printf '%s\n' "$1: $got, and not $2" "$output" "$stderr" >&2
+		return 1
+	}
+}
+
+# The table of verbose, without the lines that are not about tasks of the node.
+tasks()
+{
+	sed -n 's/^srank: //; /^all tasks/,$p; /^LOCAL_RANK/,$p' <<<"$stderr" | awk '!seen[$0]++'
+}
+
+@test "whole NUMA nodes in blocks get the mapping that is published for the machine" {
+	step -n8 -c32 -m block:block --srank=torch,verbose gpu-show CUDA_VISIBLE_DEVICES OMP_NUM_THREADS
+	diff - <(echo "$output") <<-'END'
+		0 0 0,2,3,1,4,6,7,5 0,2,3,1,4,6,7,5 32
+		1 1 0,2,3,1,4,6,7,5 0,2,3,1,4,6,7,5 32
+		2 2 0,2,3,1,4,6,7,5 0,2,3,1,4,6,7,5 32
+		3 3 0,2,3,1,4,6,7,5 0,2,3,1,4,6,7,5 32
+		4 4 0,2,3,1,4,6,7,5 0,2,3,1,4,6,7,5 32
+		5 5 0,2,3,1,4,6,7,5 0,2,3,1,4,6,7,5 32
+		6 6 0,2,3,1,4,6,7,5 0,2,3,1,4,6,7,5 32
+		7 7 0,2,3,1,4,6,7,5 0,2,3,1,4,6,7,5 32
+	END
+	diff - <(tasks) <<-'END'
+		all tasks    CUDA_VISIBLE_DEVICES=0,2,3,1,4,6,7,5
+		LOCAL_RANK  CPUS             GPUS  DISTANCE
+		0           0-15,128-143     0     same socket
+		1           16-31,144-159    2     local
+		2           32-47,160-175    3     same socket
+		3           48-63,176-191    1     local
+		4           64-79,192-207    4     same socket
+		5           80-95,208-223    6     local
+		6           96-111,224-239   7     same socket
+		7           112-127,240-255  5     local
+	END
+}
+
+# By hand, from the masks that the options mean and the sets of the GPUs.
+@test "the order follows the CPUs, whichever options they come from" {
+	local want options
+	while IFS='|' read -r want options; do
+		step --srank=torch $options gpu-show
+		is own "${want// /}" || {
+			echo "with $options" >&2
+			return 1
+		}
+	done <<-'END'
+		0,4,2,6,3,7,1,5 |-n8 -c32 -m block:cyclic
+		0,2,3,1,4,6,7,5 |-n8 -c32 -m block:block --cpu-bind=cores
+		0,4,2,6,3,7,1,5 |-n8 -c32 -m block:cyclic --cpu-bind=threads
+		0,4,1,5,2,6,3,7 |-n8 -c32 -m block:cyclic --cpu-bind=sockets
+		0,1,2,3,4,5,6,7 |-n8 -c32 --cpu-bind=none
+		0,1,2,3,4,5,6,7 |-n8 -c32 --cpu-bind=map_cpu:48,49,16,17,112,113,80,81
+		6,7,4,5,2,3,0,1 |-n8 -c32 --cpu-bind=map_cpu:80,81,112,113,16,17,48,49
+		6,0 |-n2 -c128 --cpu-bind=mask_cpu:0xffff00000000000000000000,0xffff000000000000
+		0,2,3,1,4,6,7,5 |-n8 -c16 -m block:block --hint=nomultithread
+		0,2,3,1,4,6,7,5 |-n8 -c16 -m block:block --threads-per-core=1
+		2,0,6,4 |-n4 -c64 -m block:block
+		0,4 |-n2 -c128 -m block:block
+		4,0 |-n2 -c128 --cpu-bind=mask_cpu:0xffffffffffffffff0000000000000000,0xffffffffffffffff
+		0 |-n1 -c256
+		2 |-n1 -c256 --cpu-bind=map_cpu:17
+	END
+}
+
+# Task R has the cores 8R to 8R+7: tasks 2 and 3, 10 and 11 those of NUMA nodes 1 and 5, which have
+# GPUs, as 6 and 7, 14 and 15 have those of 3 and 7. R and R+8 share what is at the index of R.
+@test "more tasks than GPUs share them evenly" {
+	step -n16 -c16 -m block:block --srank=torch gpu-show JAX_LOCAL_DEVICE_IDS
+	is own 0,1,2,3,6,7,4,5,0,1,2,3,6,7,4,5
+	[[ $(cut -d ' ' -f 4 <<<"$output" | paste -sd ' ') == '0 1 2 3 4 5 6 7 0 1 2 3 4 5 6 7' ]]
+	step -n16 -c16 -m block:block --srank=torch,gpus=mask gpu-show
+	is seen '0 0 2 2 3 3 1 1 4 4 6 6 7 7 5 5'
+}
+
+@test "fewer tasks than GPUs get several each" {
+	step -n2 -c128 -m block:block --srank=torch,gpus=mask gpu-show JAX_LOCAL_DEVICE_IDS
+	diff - <(echo "$output") <<-'END'
+		0 0 0,1,2,3 0,1,2,3
+		1 1 4,5,6,7 0,1,2,3
+	END
+	step -n4 -c64 -m block:block --srank=torch,gpus=first gpu-show JAX_LOCAL_DEVICE_IDS
+	diff - <(echo "$output") <<-'END'
+		0 0 2,3,0,1,4,5,6,7 0,1
+		1 1 0,1,2,3,4,5,6,7 0,1
+		2 2 6,7,0,1,2,3,4,5 0,1
+		3 3 4,5,0,1,2,3,6,7 0,1
+	END
+	# Three tasks on eight: two each.
+	step -n3 -c80 --cpu-bind=map_cpu:80,48,112 --srank=torch,gpus=mask gpu-show
+	is seen '6,7 0,1 4,5'
+}
+
+@test "local=0 puts the task's own GPU at LOCAL_RANK" {
+	step -n4 -c64 -m block:block --srank=mmengine,gpus=mask,local=0 gpu-show JAX_LOCAL_DEVICE_IDS \
+		OMPI_COMM_WORLD_LOCAL_RANK SLURM_LOCALID
+	diff - <(echo "$output") <<-'END'
+		0 0 2,3 0,1 0 0
+		1 0 0,1 0,1 0 1
+		2 0 6,7 0,1 0 2
+		3 0 4,5 0,1 0 3
+	END
+}
+
+@test "a map is as written" {
+	local want map
+	while read -r want map; do
+		step -n4 --srank="torch,gpus=map:$map" gpu-show
+		is seen "${want//_/ }" || {
+			echo "with $map" >&2
+			return 1
+		}
+	done <<-'END'
+		7_6_5_4 7,6,5,4
+		7_6_5_4 7-4
+		0_0_3_3 0*2,3*2
+		1_2_1_2 1,2
+		0,1_2,3_0,1_2,3 0+1,2+3
+		1_2_3_1 1-3
+	END
+}
+
+@test "a map that names no GPU of the step ends it, with those that there are" {
+	local deadline=$((SECONDS + 20))
+	bad srun -N1 -n4 --exclusive --gres=gpu:4 --srank=torch,gpus=map:0,9 gpu-show -- \
+		'gpus=map:0,9: the step has no GPU "9" on this node; it has 0,1,2,3'
+	[[ $(grep -c 'no GPU' <<<"$stderr") == 1 ]]
+	bad srun -N1 -n4 --exclusive --gres=gpu:4 --srank=torch,gpus=map:0+0 gpu-show -- \
+		'cannot read "0+0"; write a GPU for each task (0,1)'
+	((SECONDS < deadline))
+}
+
+@test "a launcher's workers have Slurm's order, and share the task's CPUs" {
+	step -n1 -c256 --srank=torchrun,verbose gpu-show OMP_NUM_THREADS PET_NPROC_PER_NODE
+	[[ $output == '0 - 0,1,2,3,4,5,6,7 32 8' ]]
+	diff - <(tasks) <<-'END'
+		all tasks    CUDA_VISIBLE_DEVICES=0,1,2,3,4,5,6,7
+		LOCAL_RANK  CPUS   GPUS             DISTANCE
+		0           0-255  0,1,2,3,4,5,6,7  local
+	END
+}
+
+@test "CUDA_DEVICE_ORDER is the user's where it is set" {
+	run --separate-stderr user env CUDA_DEVICE_ORDER=FASTEST_FIRST srun --exclusive -n2 --gres=gpu:2 \
+		--srank=torch step-show CUDA_DEVICE_ORDER
+	[[ $(cut -d ' ' -f 12 <<<"$output" | sort -u) == FASTEST_FIRST ]]
+	good srun --exclusive -n2 --gres=gpu:2 --srank=torch step-show CUDA_DEVICE_ORDER
+	[[ $(cut -d ' ' -f 12 <<<"$output" | sort -u) == PCI_BUS_ID ]]
+	good srun --exclusive -n2 --gres=gpu:2 --srank=torch,gpus=none step-show CUDA_DEVICE_ORDER
+	[[ $(cut -d ' ' -f 12 <<<"$output" | sort -u) == - ]]
+}
+
+# The number of Slurm's GPU is the node's, and two steps of one job have different ones.
+@test "a step has the part of the job's GPUs that is its own" {
+	batch -N1 -n4 -c8 --exclusive --gres=gpu:8 <<-'END'
+		#!/bin/bash
+		step='srun --exact -n2 -c8 --gres=gpu:4 --srank=torch'
+		$step bash -c 'gpu-show CUDA_VISIBLE_DEVICES >>one.$SLURM_STEP_ID; sleep 3' &
+		$step bash -c 'gpu-show CUDA_VISIBLE_DEVICES >>one.$SLURM_STEP_ID; sleep 3' &
+		wait
+	END
+	local step all=() list
+	for step in 0 1; do
+		wrote "one.$step"
+		[[ $(wc -l <<<"$output") == 2 && $(cut -d ' ' -f 4 <<<"$output" | sort -u | wc -l) == 1 ]]
+		IFS=, read -r -a list < <(head -n 1 <<<"$output" | cut -d ' ' -f 4)
+		((${#list[@]} == 4))
+		all+=("${list[@]}")
+	done
+	differ "${all[@]}"
+}
+
+@test "a step without GPUs has none" {
+	good srun -n2 --srank=torch,verbose step-show CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES \
+		ZE_AFFINITY_MASK CUDA_DEVICE_ORDER JAX_LOCAL_DEVICE_IDS
+	[[ $(cut -d ' ' -f 12- <<<"$output" | sort -u) == '- - - - -' ]]
+	[[ $stderr == *'GPUs         none in the step on this node'* && $stderr != *LOCAL_RANK* ]]
+	# A job with GPUs, and a step that takes none of them.
+	[[ $(user srun --version) == 'slurm-wlm 22.05'* || $(user srun --version) == 'slurm 22.05'* ]] || {
+		batch -n2 --gres=gpu:2 <<-'END'
+			#!/bin/bash
+			srun --gres=none --srank=torch step-show CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER
+		END
+		[[ $(cut -d ' ' -f 12- <<<"$output" | sort -u) == '- -' ]]
+	}
+}
+
+# mask NUMA-NODE...: of their CPUs, in hexadecimal.
+mask()
+{
+	local node groups=(0000 0000 0000 0000 0000 0000 0000 0000)
+	for node; do
+		groups[7 - node]=ffff
+	done
+	(IFS= && echo "0x${groups[*]}${groups[*]}")
+}
+
+# Each warning's own option, taken from its text, makes an end of it.
+@test "what verbose warns of is cured by the option that it names" {
+	local options cure warning masks=() nodes
+	# Five tasks on the first socket, three on the second, and all CPUs in use.
+	for nodes in 0 1 2 3 0 '4 5' 6 7; do
+		masks+=("$(mask $nodes)")
+	done
+	while IFS='|' read -r warning options; do
+		step --srank=torch,verbose $options gpu-show
+		[[ $stderr == *"warning: local rank$warning"* ]] || {
+			printf '%s\n' "with $options" "$stderr" >&2
+			return 1
+		}
+		cure=$(sed -n 's/.*warning: .*: srun \(--[a-z-]*=[^ ]*\)$/\1/p' <<<"$stderr" | head -n 1)
+		[[ $cure ]]
+		step --srank=torch,verbose $options "$cure" gpu-show
+		[[ $stderr != *warning:* && $stderr == *' local'* ]] || {
+			printf '%s\n' "with $options, cured by $cure" "$stderr" >&2
+			return 1
+		}
+	done <<-END
+		s 0-7 have one CPU to feed a GPU with; share out the job's 256 here: srun --cpus-per-task=32|-n8 -c1
+		s 4-7 have a GPU on a socket where they have no CPU; share out the job's 256 here: srun --cpus-per-task=32|-n8 -c2 -m block:block
+		 4 has a GPU on a socket where it has no CPU; bind: srun --cpu-bind=mask_cpu:0x|-n8 -c32 --cpu-bind=mask_cpu:$(IFS=, && echo "${masks[*]}")
+	END
+}
+
+# Which of the node's GPUs each task may open, and by which of its CUDA indices.
+@test "caged: what a task is given it may open, and the others are in their places" {
+	local hold
+	# Relative to the job, and in the order of the masks: the job's GPUs are the node's 4 to 7.
+	hold=$(user sbatch --parsable -n1 -c2 --gres=gpu:4 --output=/dev/null --wrap 'sleep 60')
+	until [[ $(user squeue --noheader --jobs="$hold" --format=%T) == RUNNING ]]; do
+		sleep 0.1
+	done
+	good srun -n4 -c16 -m block:block --gres=gpu:4 --srank=torch,verbose \
+		gpu-show CUDA_VISIBLE_DEVICES SLURM_STEP_GPUS
+	output=$(sort -n <<<"$output")
+	[[ $(cut -d ' ' -f 5 <<<"$output" | sort -u) == 4,5,6,7 ]]
+	# Cores 64-71 and 72-79 of NUMA node 4, 80-87 and 88-95 of node 5, which is that of GPUs 6 and 7.
+	is own 4,5,6,7
+	user scancel "$hold"
+	step -n8 -c32 -m block:block --srank=torch gpu-show
+	is own 0,2,3,1,4,6,7,5
+	is seen "$(yes 0,2,3,1,4,6,7,5 | head -n 8 | paste -sd ' ')"
+}
+
+# By the ids that Slurm gave; it is not for us to say which ones are nearest.
+@test "caged: Slurm's own binding stays, and verbose says so" {
+	local want options table
+	while IFS='|' read -r want options; do
+		step -n4 -c32 -m block:block --srank=torch,verbose $options gpu-show JAX_LOCAL_DEVICE_IDS
+		case $want in
+		each:*)
+			# So many each, and no two the same.
+			table=$(seen)
+			[[ $(tr ' ,' '\n' <<<"$table" | sort -u | wc -l) == $((4 * ${want#*:})) &&
+				$(tr ' ' '\n' <<<"$table" | tr -cd ',\n' | sort -u | tr -d '\n' | wc -c) == $((${want#*:} - 1)) ]] || {
+				printf '%s\n' "with $options" "$output" >&2
+				return 1
+			}
+			;;
+		*) is seen "$want" ;;
+		esac
+		[[ $stderr == *"order stands aside: Slurm gave the task of rank 0 "* && $stderr != *'all tasks'* ]] || {
+			printf '%s\n' "with $options" "$stderr" >&2
+			return 1
+		}
+	done <<-'END'
+		each:1|--gpu-bind=single:1
+		each:1|--gpu-bind=per_task:1
+		each:2|--gpu-bind=per_task:2
+		3 2 1 0|--gpu-bind=map_gpu:3,2,1,0
+		7 0 7 0|--gpu-bind=map_gpu:7,0
+		0,1 6,7 0,1 6,7|--gpu-bind=mask_gpu:0x3,0xc0
+	END
+	good srun -N1 -n4 -c32 --exclusive --gpus-per-task=2 --srank=torch,verbose gpu-show JAX_LOCAL_DEVICE_IDS
+	[[ $(seen | tr ' ,' '\n' | sort -u | wc -l) == 8 ]]
+	[[ $(cut -d ' ' -f 4 <<<"$output" | sort -u) == 0,1 ]]
+	[[ $stderr == *'warning: Slurm left tasks no GPU at index LOCAL_RANK; leave --gpus-per-task and --gpu-bind out, or add local=0'* ]]
+	good srun -N1 -n4 -c32 --exclusive --gpus-per-task=2 --srank=torch,local=0,verbose gpu-show
+	[[ $(cut -d ' ' -f 2 <<<"$output" | sort -u) == 0 && $stderr != *warning* ]]
+}
+
+# What Slurm leaves to all tasks is ordered; some releases unset its variables for these.
+@test "caged: the order is made of all that Slurm leaves open" {
+	local options
+	while read -r options; do
+		good srun -N1 -n4 -c32 -m block:block --exclusive --srank=torch $options gpu-show
+		output=$(sort -n <<<"$output")
+		# All four, in an order that is the same in all tasks.
+		is own "$(own)"
+		[[ $(head -n 1 <<<"$output" | cut -d ' ' -f 3 | tr , '\n' | sort | paste -sd ,) == 0,1,2,3 ]] || {
+			printf '%s\n' "with $options" "$output" >&2
+			return 1
+		}
+	done <<-'END'
+		--gres=gpu:4
+		--gres=gpu:a100:4
+		--gpus=4
+		--gpus=a100:4
+		--gpus-per-node=4
+		--gpus-per-node=a100:4
+		--gres=gpu:4 --gpu-bind=none
+		--gpus-per-task=1 --gpu-bind=none
+		--gpus=4 --gpu-bind=verbose,none
+	END
+}
+
+# 22.05 unsets the variables of a task whose GPUs have a type, and leaves all of them open.
+@test "caged: whatever a type does, the GPUs that are named may be opened" {
+	local rank local_rank seen
+	good srun -N1 -n4 -c32 --exclusive --gpus-per-task=a100:1 --srank=torch gpu-show CUDA_VISIBLE_DEVICES
+	while read -r rank local_rank seen list; do
+		[[ $seen && $(tr -cd , <<<"$seen") == "$(tr -cd , <<<"$list")" ]]
+	done <<<"$output"
+}
+
+# Nodes of one cluster with other makes of GPU, of which gres.conf says which variables they have. What
+# is AMD's its driver tells (its node 0 is the CPUs); the other make is not known by anything else.
+@test "each make of GPU has its variable, in one layer" {
+	local node want tree=$BATS_FILE_TMPDIR/makes
+	mkdir -p "$tree"/node{1,2,3}/machine/sys
+	plant dgx_a100 "$tree/node1/machine"
+	for node in 0 1 2 3 4; do
+		mkdir -p "$tree/node2/machine/sys/class/kfd/kfd/topology/nodes/$node"
+		echo $((node ? 1000 + node : 0)) >"$tree/node2/machine/sys/class/kfd/kfd/topology/nodes/$node/gpu_id"
+	done
+	SRANK_CLUSTER=gpus-makes
+	cluster_need gpus-makes --nodes 3 --gpus 4 --conf SelectTypeParameters=CR_Core \
+		--gres 'NodeName=node1 Name=gpu File=/dev/nvidia[0-3]' \
+		--gres 'NodeName=node2 Name=gpu File=/dev/nvidia[0-3] Flags=amd_gpu_env,opencl_env' \
+		--gres 'NodeName=node3 Name=gpu File=/dev/nvidia[0-3] Flags=intel_gpu_env' \
+		--plugstack "$SITE" --mount "$tree/%h:/mnt"
+	cluster install "$here/step-show"
+	while read -r node want; do
+		good env HIP_VISIBLE_DEVICES=3 srun -w "node$node" -n4 --gres=gpu:4 --srank=torch,gpus=map:3,2,1,0 \
+			step-show SLURM_PROCID CUDA_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES ZE_AFFINITY_MASK \
+			GPU_DEVICE_ORDINAL HIP_VISIBLE_DEVICES CUDA_DEVICE_ORDER
+		diff <(sort -n <<<"$output" | sed -n 1p | cut -d ' ' -f 13-) <(echo "$want") || {
+			echo "on node$node" >&2
+			return 1
+		}
+	done <<-'END'
+		1 3 0,1,2,3 0,1,2,3 0,1,2,3 3 PCI_BUS_ID
+		2 - 3 - - - -
+		3 - - 3 - 3 -
+	END
+}
+
+# A GPU of which several jobs have a part: one device, for all tasks of the step.
+@test "a part of a GPU is the GPU" {
+	local kind k gres
+	for kind in shard mps; do
+		gres=()
+		for k in 0 1 2 3; do
+			gres+=(--gres "Name=$kind Count=100 File=/dev/nvidia$k")
+		done
+		SRANK_CLUSTER=gpus-parts
+		cluster_need gpus-parts --nodes 1 --gpus 4 --conf SelectTypeParameters=CR_Core \
+			--conf "GresTypes=gpu,$kind" --conf "NodeName=node1 CPUs=64 Gres=gpu:4,$kind:400" \
+			--gres 'Name=gpu File=/dev/nvidia[0-3]' "${gres[@]}" --plugstack "$SITE" \
+			--mount "$BATS_FILE_TMPDIR/mnt:/mnt"
+		cluster install "$here/gpu-show"
+		good srun -n2 --gres="$kind:50" --srank=torch,gpus=mask,local=0 gpu-show \
+			JAX_LOCAL_DEVICE_IDS
+		diff <(printf '%s\n' '0 0 0 0' '1 0 0 0') <(sort -n <<<"$output")
+		good srun -n2 --gres="$kind:50" --srank=torch,verbose gpu-show
+		is own 0,0
+		[[ $stderr == *'2 tasks share 1 GPU, and LOCAL_RANK is no index from 1 on; add gpus=mask,local=0'* ]]
+	done
+}
