@@ -24,23 +24,23 @@ static bool no_arguments(const struct cli_command *command, int argc, char **arg
 	return false;
 }
 
-/* The names of the variables that LAUNCHER gets with elastic=, or without, as a block. */
-static void print_variables(const struct launch_launcher *launcher, bool elastic)
+#define INDENT "                    "
+
+/* The names of the VARIABLES that are set with elastic=, or without, as a block. */
+static void print_variables(const struct launch_variable *variables, bool elastic)
 {
-	const char *indent = "                    ";
 	size_t column = 0;
 
-	for (const struct launch_variable *row = launcher->variables; row && row->name;
-	     row++) {
-		if ((row->when == LAUNCH_ELASTIC) != elastic)
+	for (; variables && variables->name; variables++) {
+		if ((variables->when == LAUNCH_ELASTIC) != elastic)
 			continue;
 		if (column == 0 && elastic)
-			printf("%swith elastic=MIN:MAX instead:\n", indent);
-		if (column > 0 && column + strlen(row->name) > 66) {
+			printf("%swith elastic=MIN:MAX instead:\n", INDENT);
+		if (column > 0 && column + strlen(variables->name) > 66) {
 			fputs(",\n", stdout);
 			column = 0;
 		}
-		column += printf("%s%s", column ? ", " : indent, row->name);
+		column += printf("%s%s", column ? ", " : INDENT, variables->name);
 	}
 	if (column > 0)
 		putchar('\n');
@@ -53,13 +53,18 @@ enum cli_exit cli_launchers(const struct cli_command *command, int argc, char **
 	if (!no_arguments(command, argc, argv, &code))
 		return code;
 	printf("%-11s %-7s %s\n", "launcher", "shape", "for");
+	for (int shape = LAUNCH_WORKER; shape <= LAUNCH_NODE; shape++) {
+		printf("%-11s %-7s besides MASTER_ADDR and MASTER_PORT, but for mpi\n",
+		       "(all)", launch_shape_name(shape));
+		print_variables(launch_shape_variables(shape), false);
+	}
 	for (size_t i = 0; i < launch_launchers_count; i++) {
 		const struct launch_launcher *launcher = &launch_launchers[i];
 
 		printf("%-11s %-7s %s\n", launcher->name,
 		       launch_shape_name(launcher->shape), launcher->summary);
-		print_variables(launcher, false);
-		print_variables(launcher, true);
+		print_variables(launcher->variables, false);
+		print_variables(launcher->variables, true);
 	}
 	return CLI_FINE;
 }

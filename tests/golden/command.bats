@@ -106,6 +106,7 @@ teardown() {
 	srank -V | cmp - <(srank version)
 	[[ $(srank launchers | grep -cE '^(torch|torchrun|mmengine|accelerate|lightning|deepspeed|jax|tensorflow|horovod|mpi) +(worker|node) ') -eq 10 ]]
 	srank launchers | grep -A2 '^torchrun ' | grep -q PET_NPROC_PER_NODE
+	srank launchers | grep -A2 '^(all) *worker ' | grep -q LOCAL_WORLD_SIZE
 }
 
 @test "-o writes the same as standard output, readable to all" {
