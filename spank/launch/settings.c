@@ -819,7 +819,71 @@ int launch_settings_site(struct launch_settings *settings, const char *argument,
 	return parse(settings, argument, true, err);
 }
 
-void launch_settings_help(FILE *out)
+/* A long word has its help on the next line. */
+static void help_line(FILE *out, const char *word, const char *help)
+{
+	int length = fprintf(out, "  %s", word);
+
+	if (length >= 22)
+		fprintf(out, "\n%22s%s\n", "", help);
+	else
+		fprintf(out, "%*s%s\n", 22 - length, "", help);
+}
+
+/* What a site has made of one key; false: nothing. */
+static bool help_key(FILE *out, const struct launch_key *key,
+		     const struct launch_settings *site)
+{
+	struct launch_settings builtin;
+	char had[ENTRY_MAX], has[ENTRY_MAX], text[ENTRY_MAX + 64] = "";
+	bool locked = is_locked(site, key);
+
+	if (!key->show)
+		return false;
+	launch_settings_init(&builtin);
+	key->show(&builtin, had, sizeof(had));
+	key->show(site, has, sizeof(has));
+	if (strcmp(had, has) != 0)
+		snprintf(text, sizeof(text), "default of this site (built-in: %s)%s", had,
+			 locked ? "; no job can change it" : "");
+	else if (locked)
+		snprintf(text, sizeof(text), "no job can change it");
+	else
+		return false;
+	help_line(out, has, text);
+	return true;
+}
+
+/* Between colons, as in launch_settings. */
+static bool help_forbidden(FILE *out, const char *forbidden)
+{
+	char words[sizeof(((struct launch_settings *)NULL)->forbidden)];
+	char *rest = words, *word;
+	bool any = false;
+
+	snprintf(words, sizeof(words), "%s", forbidden);
+	while ((word = strsep(&rest, ":"))) {
+		if (*word)
+			help_line(out, word, "no job may say it");
+		any |= *word != '\0';
+	}
+	return any;
+}
+
+static void help_site(FILE *out, const struct launch_settings *site)
+{
+	bool any = false;
+
+	fprintf(out, "\nAt this site:\n");
+	for (const struct launch_key *key = launch_keys; key->name; key++)
+		any |= help_key(out, key, site);
+	any |= help_forbidden(out, site->forbidden);
+	if (!any)
+		fprintf(out, "  the defaults are the built-in ones, and all can be "
+			     "changed\n");
+}
+
+void launch_settings_help(FILE *out, const struct launch_settings *site)
 {
 	fprintf(out,
 		"--srank[=LIST], or SRANK=LIST in the environment: entries separated by "
@@ -830,13 +894,12 @@ void launch_settings_help(FILE *out)
 			launch_launchers[i].summary);
 	fprintf(out, "\nKeys:\n");
 	for (const struct launch_key *key = launch_keys; key->name; key++) {
-		int length = key->values ? fprintf(out, "  %s=%s", key->name, key->values)
-					 : fprintf(out, "  %s", key->name);
+		char word[ENTRY_MAX];
 
-		/* A long key has its help on the next line. */
-		if (length >= 22)
-			fprintf(out, "\n%22s%s\n", "", key->help);
-		else
-			fprintf(out, "%*s%s\n", 22 - length, "", key->help);
+		snprintf(word, sizeof(word), "%s%s%s", key->name, key->values ? "=" : "",
+			 key->values ? key->values : "");
+		help_line(out, word, key->help);
 	}
+	if (site)
+		help_site(out, site);
 }

@@ -103,5 +103,8 @@ int launch_settings_parse(struct launch_settings *settings, const char *list,
 int launch_settings_site(struct launch_settings *settings, const char *argument,
 			 struct launch_error *err);
 
-/* Prints the keys and launchers, as `--srank=help` shows them. */
-void launch_settings_help(FILE *out);
+/*
+ * Prints the keys and launchers, as `--srank=help` shows them, and how SITE, what
+ * plugstack.conf has made of the defaults, differs from them. NULL: not known here.
+ */
+void launch_settings_help(FILE *out, const struct launch_settings *site);

@@ -42,6 +42,13 @@ const char *srank_options_sysroot(void)
 	return options.sysroot ? options.sysroot : "";
 }
 
+void srank_options_help(FILE *out)
+{
+	launch_settings_help(out, &options.site);
+	if (launch_error_is_set(&options.error))
+		fprintf(out, "  %s\n", options.error.text);
+}
+
 static int parse(const char *source, const char *list, struct launch_settings *settings,
 		 struct launch_error *err)
 {
@@ -120,7 +127,7 @@ static int take_option(int value, const char *argument, int remote)
 		 * Slurm lets a plugin end its commands only by an error, and adds a line
 		 * of its own on stderr that calls "help" an invalid argument.
 		 */
-		launch_settings_help(stdout);
+		srank_options_help(stdout);
 		fflush(stdout);
 		return -1;
 	}

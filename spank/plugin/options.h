@@ -9,6 +9,7 @@
 #include "spank/launch/settings.h"
 
 #include <slurm/spank.h>
+#include <stdio.h>
 
 /*
  * Reads the arguments of the plugstack.conf line. A bad one is remembered and told by
@@ -34,6 +35,9 @@ void srank_options_inherit(const char *argument);
  */
 int srank_options_resolve(const char *environment, struct launch_settings *settings,
 			  struct launch_error *err);
+
+/* Prints launchers and keys, what the site has made of them, and its mistake, if any. */
+void srank_options_help(FILE *out);
 
 /* sysroot= in plugstack.conf: where /proc and /sys are read below; "" without it. */
 const char *srank_options_sysroot(void);

@@ -152,7 +152,7 @@ static int check_local(void)
 		return 0;
 	if (strcmp(err.text, step.error.text) != 0) {
 		if (help)
-			launch_settings_help(stderr);
+			srank_options_help(stderr);
 		slurm_error("srank: %s", err.text);
 		step.error = err;
 	}
@@ -372,7 +372,8 @@ static void wait_turn(spank_t spank)
 {
 	uint32_t node;
 
-	/* proctrack/linuxproc spares processes by the name of slurmstepd (kill_tree.c). */
+	/* proctrack/linuxproc spares processes by the name of slurmstepd (kill_tree.c).
+	 */
 	prctl(PR_SET_NAME, "srank");
 	if (spank_get_item(spank, S_JOB_NODEID, &node) != ESPANK_SUCCESS ||
 	    node > TURNS_MAX)

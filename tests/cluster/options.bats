@@ -257,6 +257,25 @@ again()
 		done
 	done
 	[[ $(user scontrol show config | grep NEXT_JOB_ID) == "$before" ]]
+	[[ $output == *$'\nAt this site:\n  the defaults are the built-in ones, and all can be changed' ]]
+}
+
+# What is written there in other words is for the unit tests.
+@test "help: what the site has set, fixed and forbidden, and got wrong" {
+	local command
+	cluster plugstack "optional $PLUGIN port=20901 lock=port forbid=horovod prot=1"
+	for command in 'srun -n1 true' 'sbatch --wrap=true' 'salloc -n1 true'; do
+		# shellcheck disable=SC2086
+		run --separate-stderr user ${command/ / --srank=help }
+		((status != 0))
+		diff - <(sed '1,/^At this site/d' <<<"$output") <<-'END'
+			  port=20901          default of this site (built-in: port=auto); no job can change it
+			  launcher=horovod    no job may say it
+			  plugstack.conf: prot: no such key; did you mean port? (ask the administrator)
+		END
+	done
+	run --separate-stderr user env SRANK=help srun -n1 true
+	[[ $stderr == *'  launcher=horovod    no job may say it'* ]]
 }
 
 @test "a site fixes values: the same is taken, another is refused, in its name" {

@@ -647,15 +647,71 @@ static void test_asked(void **state)
 	assert_true(settings.asked);
 }
 
-static void test_help_names_all(void **state)
+static char *help(const struct launch_settings *site)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	launch_settings_help(out);
+	launch_settings_help(out, site);
 	fclose(out);
+	return text;
+}
+
+static void test_help_of_site(void **state)
+{
+	static const struct {
+		const char *site, *text;
+	} rows[] = {
+		{"", "  the defaults are the built-in ones, and all can be changed\n"},
+		{"default=off gpus=order",
+		 "  the defaults are the built-in ones, and all can be changed\n"},
+		{"default=on verbose",
+		 "  verbose=on          default of this site (built-in: verbose=off)\n"
+		 "  default=on          default of this site (built-in: default=off)\n"},
+		{"port=20901 lock=port:gpus:default",
+		 "  gpus=order          no job can change it\n"
+		 "  port=20901          default of this site (built-in: port=auto); no "
+		 "job "
+		 "can change it\n"
+		 "  default=off         no job can change it\n"},
+		{"forbid=port:horovod gpus=map:0-3,4*4 suffix=-ib forbid=gpus=none",
+		 "  gpus=map:0-3,4*4    default of this site (built-in: gpus=order)\n"
+		 "  suffix=-ib          default of this site (built-in: suffix=)\n"
+		 "  port                no job may say it\n"
+		 "  launcher=horovod    no job may say it\n"
+		 "  gpus=none           no job may say it\n"},
+		{"domain=compute.hpc.example.org",
+		 "  domain=compute.hpc.example.org\n"
+		 "                      default of this site (built-in: domain=)\n"},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_settings site;
+		struct launch_error err = {""};
+		char words[256], *rest = words, *word, *text, *end;
+
+		launch_settings_init(&site);
+		snprintf(words, sizeof(words), "%s", rows[i].site);
+		while ((word = strsep(&rest, " "))) {
+			if (*word)
+				assert_int_equal(launch_settings_site(&site, word, &err),
+						 0);
+		}
+		text = help(&site);
+		end = strstr(text, "\nAt this site:\n");
+		assert_non_null(end);
+		assert_string_equal(end + strlen("\nAt this site:\n"), rows[i].text);
+		free(text);
+	}
+}
+
+static void test_help_names_all(void **state)
+{
+	char *text = help(NULL);
+
+	assert_null(strstr(text, "At this site"));
 	for (const struct launch_key *key = launch_keys; key->name; key++) {
 		assert_non_null(strstr(text, key->name));
 		assert_non_null(strstr(text, key->help));
@@ -702,12 +758,19 @@ static void test_launchers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lists),       cmocka_unit_test(test_mistakes),
-		cmocka_unit_test(test_lengths),     cmocka_unit_test(test_site),
-		cmocka_unit_test(test_layers),      cmocka_unit_test(test_help_names_all),
-		cmocka_unit_test(test_launchers),   cmocka_unit_test(test_locks),
-		cmocka_unit_test(test_lock_faults), cmocka_unit_test(test_forbid_length),
-		cmocka_unit_test(test_asked),       cmocka_unit_test(test_undone),
+		cmocka_unit_test(test_lists),
+		cmocka_unit_test(test_mistakes),
+		cmocka_unit_test(test_lengths),
+		cmocka_unit_test(test_site),
+		cmocka_unit_test(test_layers),
+		cmocka_unit_test(test_help_names_all),
+		cmocka_unit_test(test_help_of_site),
+		cmocka_unit_test(test_launchers),
+		cmocka_unit_test(test_locks),
+		cmocka_unit_test(test_lock_faults),
+		cmocka_unit_test(test_forbid_length),
+		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_undone),
 	};
 
 	return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
