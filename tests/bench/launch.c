@@ -74,7 +74,7 @@ static bool measure_binding(const struct launch_gpus *gpus)
 		if (!check("binding", r))
 			return false;
 	}
-	printf("  %-34s %10.1f\n", "binding of one of 8 tasks",
+	printf("  binding of one of %2u tasks %17.1f\n", gpus->count,
 	       (now() - start) / ROUNDS / gpus->count);
 	return true;
 }
@@ -95,7 +95,7 @@ static bool measure_reading(const struct machine *machine, struct launch_gpus *g
 	start = now();
 	for (int i = 0; i < ROUNDS && !r; i++)
 		r = launch_gpus_read(gpus, list, NULL, root, &err);
-	printf("  %-34s %10.1f (first: %.1f)\n", "places of 8 GPUs",
+	printf("  places of %2u GPUs %26.1f (first: %.1f)\n", gpus->count,
 	       (now() - start) / ROUNDS, first);
 	machine_uproot(root);
 	return check("places of GPUs", r);
