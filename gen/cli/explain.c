@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * `srank explain`: every number of a job and where it comes from, what the tasks will be
- * told, and which rank sits where. The facts, the variables and the binding come from the
- * rules that the plugin uses (spank/launch), from an environment such as Slurm and the
- * spec will have made.
+ * told, and which rank sits where, as text and as a figure. The facts, the variables and
+ * the binding come from the rules that the plugin uses (spank/launch), from an
+ * environment such as Slurm and the spec will have made, and from what --machine says of
+ * the nodes.
  */
 #include "gen/cli/cli.h"
+#include "gen/cli/figure.h"
+#include "gen/cli/place.h"
 #include "gen/utf8.h"
 #include "spank/launch/environment.h"
 #include "spank/launch/gpus.h"
 #include "spank/launch/rendezvous.h"
+#include "spank/launch/report.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -48,22 +52,48 @@ static const char *const slurm_names[] = {
 	[PROCID] = "SLURM_PROCID",
 	[LOCALID] = "SLURM_LOCALID",
 	[NODENAME] = "SLURMD_NODENAME",
-	[DEVICES] = "CUDA_VISIBLE_DEVICES",
+	[DEVICES] = NULL, /* by vendor */
+};
+
+enum {
+	OPTION_MACHINE = 0x300,
+	OPTION_SVG,
+	OPTION_FORCE,
+};
+
+static const struct option options[] = {
+	{"machine", required_argument, NULL, OPTION_MACHINE},
+	{"svg", required_argument, NULL, OPTION_SVG},
+	{"force", no_argument, NULL, OPTION_FORCE},
+	{NULL},
+};
+
+/* All that is said about one job. */
+struct explain {
+	struct cli_job job;
+	const char *machine_file, *svg;
+	bool force;
+	struct launch_settings settings;
+	struct spec_machine machine;
+	struct cli_place place;
 };
 
 /* One task of the job, with what it will find in its environment. */
 struct task {
-	const struct cli_job *job;
-	char slurm[SLURM_VARIABLES][4 * LAUNCH_GPUS_MAX]; /* "": not set */
+	const struct explain *explain;
+	const char *devices; /* name of the variable DEVICES */
+	char slurm[SLURM_VARIABLES][8 * LAUNCH_GPUS_MAX]; /* "": not set */
 };
 
 static const char *look_up(const char *name, void *arg)
 {
 	const struct task *task = arg;
-	const struct spec_value *env = &task->job->spec.env;
+	const struct spec_value *env = &task->explain->job.spec.env;
 
 	for (size_t i = 0; i < SLURM_VARIABLES; i++) {
-		if (task->slurm[i][0] && strcmp(name, slurm_names[i]) == 0)
+		const char *own = i == DEVICES ? task->devices : slurm_names[i];
+
+		if (task->slurm[i][0] && strcmp(name, own) == 0)
 			return task->slurm[i];
 	}
 	/* srun makes its own of these, whatever the script exports. */
@@ -80,29 +110,33 @@ static const char *look_up(const char *name, void *arg)
 	snprintf((task)->slurm[variable], sizeof((task)->slurm[variable]), __VA_ARGS__)
 
 /* The devices that Slurm lets the task see: with --gpus-per-task its own, else all. */
-static void make_devices(struct task *task, const struct plan *plan, uint32_t local)
+static void make_devices(struct task *task, const struct cli_place *place)
 {
-	bool own = plan->dialect == SPEC_DIALECT_GPUS_PER_TASK && !plan->unbind;
-	uint64_t count = plan_value(plan, own ? PLAN_GPUS_PER_TASK : PLAN_GPUS_PER_NODE);
-	uint64_t first = own ? local * count : 0;
+	static const enum launch_gpu_variable variables[] = {
+		[LAUNCH_VENDOR_UNKNOWN] = LAUNCH_GPU_CUDA,
+		[LAUNCH_VENDOR_NVIDIA] = LAUNCH_GPU_CUDA,
+		[LAUNCH_VENDOR_AMD] = LAUNCH_GPU_ROCR,
+		[LAUNCH_VENDOR_INTEL] = LAUNCH_GPU_ZE,
+	};
+	uint32_t count = place->own ? place->each : place->gpus.count;
 	size_t at = 0;
 
-	/* At most LAUNCH_GPUS_MAX, or there would be no plan, of two digits and a comma.
-	 */
-	for (uint64_t i = 0; i < count; i++)
+	task->devices = launch_gpu_variables[variables[place->gpus.vendor]];
+	/* Numbers of at most five digits, and commas, fit. */
+	for (uint32_t i = 0; i < count && i < place->gpus.count; i++)
 		at += (size_t)snprintf(task->slurm[DEVICES] + at,
-				       sizeof(task->slurm[DEVICES]) - at, "%s%" PRIu64,
-				       i ? "," : "", first + i);
+				       sizeof(task->slurm[DEVICES]) - at, "%s%s",
+				       i ? "," : "", place->gpus.gpu[i].name);
 }
 
-/* What the plugin would know about one task of the job's step. To be cleared. */
-static int make_facts(const struct cli_job *job, uint32_t node, uint32_t local,
-		      struct launch_facts *facts, struct launch_error *err)
+/* What the plugin would know about the first task of the job's step. To be cleared. */
+static int make_facts(const struct explain *explain, struct launch_facts *facts,
+		      struct launch_error *err)
 {
-	const struct plan *plan = &job->plan;
+	const struct plan *plan = &explain->job.plan;
+	const struct cli_place *place = &explain->place;
 	const uint64_t nodes = plan_value(plan, PLAN_NODES);
-	const uint64_t tasks = plan_value(plan, PLAN_NTASKS_PER_NODE);
-	struct task task = {.job = job};
+	struct task task = {.explain = explain};
 	int rc;
 
 	PRINT(&task, JOB_ID, "1");
@@ -113,42 +147,30 @@ static int make_facts(const struct cli_job *job, uint32_t node, uint32_t local,
 		PRINT(&task, NODELIST, "node0");
 	else
 		PRINT(&task, NODELIST, "node[0-%" PRIu64 "]", nodes - 1);
-	PRINT(&task, TASKS_PER_NODE, "%" PRIu64 "(x%" PRIu64 ")", tasks, nodes);
-	PRINT(&task, NODEID, "%" PRIu32, node);
-	PRINT(&task, PROCID, "%" PRIu64, node * tasks + local);
-	PRINT(&task, LOCALID, "%" PRIu32, local);
-	PRINT(&task, NODENAME, "node%" PRIu32, node);
-	make_devices(&task, plan, local);
+	PRINT(&task, TASKS_PER_NODE, "%" PRIu32 "(x%" PRIu64 ")", place->tasks, nodes);
+	PRINT(&task, NODEID, "0");
+	PRINT(&task, PROCID, "0");
+	PRINT(&task, LOCALID, "0");
+	PRINT(&task, NODENAME, "node0");
+	make_devices(&task, place);
 	rc = launch_facts_read(facts, look_up, &task, err);
 	facts->ncpus = plan_value(plan, PLAN_CPUS_PER_TASK);
+	if (place->masks)
+		facts->ncpus = launch_cpuset_count(&place->masks[0]);
 	return rc;
 }
 
-/* The variables of one task, as the plugin would set them. */
-static int make_environment(const struct cli_job *job,
-			    const struct launch_settings *settings, uint32_t node,
-			    uint32_t local, struct launch_facts *facts,
+/* The variables of the first task, as the plugin would set them. */
+static int make_environment(const struct explain *explain, struct launch_facts *facts,
 			    struct launch_environment *env, struct launch_error *err)
 {
-	struct launch_gpus *gpus;
-	int rc;
+	const struct cli_place *place = &explain->place;
+	int rc = launch_environment(facts, &explain->settings, env, err);
 
-	rc = make_facts(job, node, local, facts, err);
-	if (rc == 0)
-		rc = launch_environment(facts, settings, env, err);
 	if (rc < 0 || !facts->gpus || facts->submitit)
 		return rc;
-	gpus = calloc(1, sizeof(*gpus));
-	if (!gpus)
-		return -ENOMEM;
-	/* No such folder: nothing is known of the nodes, so Slurm's order of the GPUs
-	 * stays. */
-	rc = launch_gpus_read(gpus, facts->gpus, NULL, "/nonexistent", err);
-	if (rc == 0)
-		rc = launch_gpus_bind(gpus, NULL, facts->local_size, facts, settings, env,
-				      err);
-	free(gpus);
-	return rc;
+	return launch_gpus_bind(&place->gpus, place->masks, place->tasks, facts,
+				&explain->settings, env, err);
 }
 
 static void print_number(const char *name, const char *value, const char *reason)
@@ -298,161 +320,250 @@ static int print_rendezvous(const struct plan *plan, bool plugin,
 	return 0;
 }
 
-/* The Nth token (from 0) of a list with commas, printed into TEXT. */
-static void token(const char *list, uint32_t n, char *text, size_t size)
+/* The names of the GPUs of a rank; "-" when it has none, "?" when they are not known. */
+static void name_gpus(const struct cli_place *place, uint32_t worker, char *text,
+		      size_t size)
 {
-	size_t length;
+	uint64_t set = cli_place_gpus(place, worker);
+	size_t used = 0;
 
-	for (; n > 0 && *list; n--) {
-		list += strcspn(list, ",");
-		list += *list == ',';
-	}
-	length = strcspn(list, ",");
-	snprintf(text, size, "%.*s", (int)length, list);
-}
-
-/* Which GPU the program of a worker takes, as the modes are meant to be used. */
-static void gpu_of(const struct launch_facts *facts,
-		   const struct launch_settings *settings,
-		   const struct launch_environment *env, uint32_t worker, char *text,
-		   size_t size)
-{
-	const char *list =
-		launch_environment_get(env, launch_gpu_variables[LAUNCH_GPU_CUDA]);
-	uint32_t count = launch_facts_ngpus(facts);
-
-	if (!list)
-		list = facts->gpus;
-	if (!list) {
-		snprintf(text, size, "-");
-		return;
-	}
-	switch (settings->gpus) {
-	case LAUNCH_GPUS_MASK:
-	case LAUNCH_GPUS_MAP:
-		snprintf(text, size, "%s", list);
-		break;
-	case LAUNCH_GPUS_FIRST:
-		token(list, 0, text, size);
-		break;
-	case LAUNCH_GPUS_ORDER:
-	case LAUNCH_GPUS_NONE:
-		token(list, worker % count, text, size);
-		break;
-	}
+	snprintf(text, size, "%s", place->gpus.count && !place->bindings ? "?" : "-");
+	for (; set && used < size; set &= set - 1)
+		used += (size_t)snprintf(text + used, size - used, "%s%s",
+					 used ? "," : "",
+					 place->gpus.gpu[__builtin_ctzll(set)].name);
 }
 
 /* The rows of one node, at most MOST of them. */
-static int print_node(const struct cli_job *job, const struct launch_settings *settings,
-		      uint32_t node, uint32_t most, struct launch_error *err)
+static void print_node(const struct explain *explain, uint32_t node, uint32_t most)
 {
-	const struct plan *plan = &job->plan;
-	const uint32_t tasks = plan_value(plan, PLAN_NTASKS_PER_NODE);
-	const uint32_t workers = plan_value(plan, PLAN_WORKERS_PER_NODE);
-	const uint32_t each = workers / tasks;
-	const uint64_t cpus = plan_value(plan, PLAN_CPUS_PER_TASK) / each;
-	struct launch_environment env = {0};
-	struct launch_facts facts = {0};
-	char gpu[256], share[24] = "-";
-	int rc = 0;
+	const struct cli_place *place = &explain->place;
+	const uint32_t each = place->workers / place->tasks;
+	const uint64_t cpus = plan_value(&explain->job.plan, PLAN_CPUS_PER_TASK) / each;
+	char gpu[8 * LAUNCH_GPUS_MAX], share[24] = "-";
 
 	if (cpus)
 		snprintf(share, sizeof(share), "%" PRIu64, cpus);
-	for (uint32_t worker = 0; worker < workers && rc == 0; worker++) {
-		if (workers > most && worker == most - 1) {
-			printf("    ... and %" PRIu32 " ranks alike\n", workers - most);
-			worker = workers - 1;
+	for (uint32_t worker = 0; worker < place->workers; worker++) {
+		if (place->workers > most && worker == most - 1) {
+			printf("    ... and %" PRIu32 " ranks alike\n",
+			       place->workers - most);
+			worker = place->workers - 1;
 		}
-		if (worker == 0 || each == 1) {
-			launch_environment_clear(&env);
-			launch_facts_clear(&facts);
-			rc = make_environment(job, settings, node, worker / each, &facts,
-					      &env, err);
-		}
-		if (rc < 0)
-			break;
-		gpu_of(&facts, settings, &env, worker, gpu, sizeof(gpu));
-		printf("  %5" PRIu32 "  node%-5" PRIu32 " %5" PRIu32 "  %-7s %4s\n",
-		       node * workers + worker, node, worker, gpu, share);
+		name_gpus(place, worker, gpu, sizeof(gpu));
+		printf("  %5" PRIu64 "  node%-5" PRIu32 " %5" PRIu32 "  %-7s %4s\n",
+		       (uint64_t)node * place->workers + worker, node, worker, gpu,
+		       share);
 	}
-	launch_environment_clear(&env);
-	launch_facts_clear(&facts);
-	return rc;
 }
 
-static int print_ranks(const struct cli_job *job, const struct launch_settings *settings,
-		       struct launch_error *err)
+static void print_ranks(const struct explain *explain)
 {
-	const struct plan *plan = &job->plan;
-	const uint32_t nodes = plan_value(plan, PLAN_NODES);
+	const struct plan *plan = &explain->job.plan;
+	const uint32_t nodes = (uint32_t)plan_value(plan, PLAN_NODES);
+	const enum launch_gpus_mode mode = explain->settings.gpus;
 	bool all = plan_value(plan, PLAN_WORLD_SIZE) <= RANKS_SHOWN;
-	int rc = 0;
 
 	printf("\n  %5s  %-9s %5s  %-7s %4s\n", "rank", "node", "local", "GPU", "CPUs");
-	for (uint32_t node = 0; node < nodes && rc == 0; node++) {
+	for (uint32_t node = 0; node < nodes; node++) {
 		if (!all && node == 1 && nodes > 2) {
 			printf("    ... and %" PRIu32 " nodes alike\n", nodes - 2);
 			node = nodes - 1;
 		}
-		rc = print_node(job, settings, node, all ? RANKS_SHOWN : ROWS_SHOWN, err);
+		print_node(explain, node, all ? RANKS_SHOWN : ROWS_SHOWN);
 	}
-	if (rc == 0 && plan->shape == LAUNCH_WORKER && plan_value(plan, PLAN_GPUS) &&
-	    settings->gpus != LAUNCH_GPUS_MAP && settings->gpus != LAUNCH_GPUS_NONE)
+	if (!explain->place.machine && plan->shape == LAUNCH_WORKER &&
+	    plan_value(plan, PLAN_GPUS) && mode != LAUNCH_GPUS_MAP &&
+	    mode != LAUNCH_GPUS_NONE)
 		puts("\nGPU: in Slurm's order, as nothing is known of the nodes yet; at "
-		     "launch "
-		     "each task gets the\none that is nearest to its CPUs");
+		     "launch each task gets the\none that is nearest to its CPUs; "
+		     "--machine FILE says what the nodes are");
+}
+
+/* What --machine tells: CPUs and distances, in the table that verbose prints. */
+static int print_place(const struct explain *explain, const struct launch_facts *facts,
+		       struct launch_error *err)
+{
+	const struct cli_place *place = &explain->place;
+	const struct spec_machine *machine = place->machine;
+	struct launch_report_node here = {
+		.masks = place->masks,
+		.ntasks = place->tasks,
+		.devices = facts,
+		.gpus = &place->gpus,
+		.ncpus = (uint32_t)(place->cpus.tasks * place->cpus.cpus_per_task),
+	};
+	char text[CLI_PLACE_TEXT_MAX];
+
+	if (!machine)
+		return 0;
+	fputs("\nmachine      ", stdout);
+	cli_place_machine(place, text, sizeof(text));
+	utf8_escape(stdout, text);
+	fputs(" (", stdout);
+	utf8_escape(stdout, machine->file);
+	printf(")\nCPUs         as srun deals them with %s, when the job has the node to "
+	       "itself\n",
+	       place->deal);
+	cli_place_summary(place, text, sizeof(text));
+	if (text[0])
+		printf("distances    %s\n", text);
+	return launch_report_binding(stdout, facts, &explain->settings, &here, err);
+}
+
+static int print_all(const struct explain *explain, const struct launch_facts *facts,
+		     const struct launch_environment *env, struct launch_error *err)
+{
+	const struct cli_job *job = &explain->job;
+	int rc;
+
+	print_numbers(job);
+	rc = print_rendezvous(&job->plan, job->site.plugin.number, &explain->settings,
+			      facts, env, err);
+	if (rc < 0)
+		return rc;
+	print_ranks(explain);
+	return print_place(explain, facts, err);
+}
+
+/* The figure, into its file or to standard output. */
+static enum cli_exit draw(const struct explain *explain,
+			  const struct cli_command *command)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&text, &length);
+	enum cli_exit code = CLI_FINE;
+	int rc;
+
+	if (!out)
+		return cli_fail(command, "out of memory");
+	rc = figure_draw(out, &explain->job.spec, &explain->job.plan, &explain->place);
+	if (fclose(out) != 0 && rc == 0)
+		rc = -ENOMEM;
+	if (rc < 0)
+		code = cli_fail(command, "%s: %s", explain->job.file, strerror(-rc));
+	else if (strcmp(explain->svg, "-") == 0)
+		fwrite(text, 1, length, stdout);
+	else
+		rc = cli_write_file(explain->svg, text, length, explain->force);
+	free(text);
+	if (code != CLI_FINE || rc == 0)
+		return code;
+	if (rc == -EEXIST)
+		return cli_fail(command,
+				"%s exists and differs, so it was kept; --force "
+				"replaces it",
+				explain->svg);
+	return cli_fail(command, "cannot write %s: %s", explain->svg,
+			cli_write_fault(rc));
+}
+
+/* Everything that can be wrong is found out before anything is written. */
+static int settle(struct explain *explain, struct launch_facts *facts,
+		  struct launch_environment *env, struct launch_error *err)
+{
+	struct cli_job *job = &explain->job;
+	int rc;
+
+	launch_settings_init(&explain->settings);
+	rc = launch_settings_parse(&explain->settings, job->plan.srank, err);
+	if (!job->site.plugin.number)
+		explain->settings.gpus = LAUNCH_GPUS_NONE;
+	if (rc == 0)
+		rc = cli_place_begin(&explain->place, &job->spec, &job->plan,
+				     explain->machine_file ? &explain->machine : NULL,
+				     &job->diag, err);
+	if (rc == 0)
+		rc = make_facts(explain, facts, err);
+	if (rc == 0)
+		rc = cli_place_bind(&explain->place, facts, &explain->settings, err);
+	if (rc == 0)
+		rc = make_environment(explain, facts, env, err);
 	return rc;
 }
 
-static enum cli_exit explain(const struct cli_job *job, const struct cli_command *command)
+static enum cli_exit explain_job(struct explain *explain,
+				 const struct cli_command *command)
 {
 	struct launch_environment env = {0};
 	struct launch_facts facts = {0};
-	struct launch_settings settings;
 	struct launch_error err = {0};
-	int rc;
+	enum cli_exit code;
+	int rc = settle(explain, &facts, &env, &err);
 
-	launch_settings_init(&settings);
-	rc = launch_settings_parse(&settings, job->plan.srank, &err);
-	if (!job->site.plugin.number)
-		settings.gpus = LAUNCH_GPUS_NONE;
-	if (rc == 0)
-		rc = make_environment(job, &settings, 0, 0, &facts, &env, &err);
-	if (rc == 0) {
-		print_numbers(job);
-		rc = print_rendezvous(&job->plan, job->site.plugin.number, &settings,
-				      &facts, &env, &err);
-	}
-	if (rc == 0)
-		rc = print_ranks(job, &settings, &err);
+	code = cli_job_report(&explain->job);
+	if (rc == 0 && code == CLI_FINE && explain->svg)
+		code = draw(explain, command);
+	if (rc == 0 && code == CLI_FINE &&
+	    (!explain->svg || strcmp(explain->svg, "-") != 0))
+		rc = print_all(explain, &facts, &env, &err);
 	launch_environment_clear(&env);
 	launch_facts_clear(&facts);
 	if (rc == 0)
-		return CLI_FINE;
-	return cli_fail(command, "%s: %s", job->file,
+		return code;
+	return cli_fail(command, "%s: %s", explain->job.file,
 			launch_error_is_set(&err) ? err.text : strerror(-rc));
+}
+
+static void take(int val, void *arg)
+{
+	struct explain *explain = arg;
+
+	switch (val) {
+	case OPTION_MACHINE:
+		explain->machine_file = optarg;
+		break;
+	case OPTION_SVG:
+		explain->svg = optarg;
+		break;
+	default:
+		explain->force = true;
+		break;
+	}
+}
+
+/* The job and the machine; faults of both are told in one run. */
+static bool read_all(struct explain *explain, const struct cli_command *command)
+{
+	struct diag *diag = &explain->job.diag;
+	bool fine = cli_job_read(&explain->job, command);
+	size_t errors = diag->errors;
+	int rc = 0;
+
+	if (explain->machine_file)
+		rc = spec_machine_read(&explain->machine, explain->machine_file, diag);
+	if (rc < 0 && diag->errors == errors)
+		cli_fail(command, "%s: %s", explain->machine_file, strerror(-rc));
+	return fine && rc == 0;
 }
 
 enum cli_exit cli_explain(const struct cli_command *command, int argc, char **argv)
 {
-	struct cli_job job = {0};
+	struct explain explain = {0};
 	enum cli_exit code;
 
-	if (!cli_job_options(&job, command, argc, argv, NULL, NULL, NULL, &code))
+	if (!cli_job_options(&explain.job, command, argc, argv, options, take, &explain,
+			     &code))
 		goto out;
 	if (optind < argc) {
 		code = cli_usage(command, "one spec at a time, and `%s` is another one",
 				 argv[optind]);
 		goto out;
 	}
-	if (!cli_job_read(&job, command)) {
-		cli_job_report(&job);
+	if (explain.force && !explain.svg) {
+		code = cli_usage(command, "--force is for a file named with --svg");
+		goto out;
+	}
+	if (!read_all(&explain, command)) {
+		cli_job_report(&explain.job);
 		code = CLI_FAILED;
 		goto out;
 	}
-	cli_job_report(&job);
-	code = explain(&job, command);
+	code = explain_job(&explain, command);
 out:
-	cli_job_clear(&job);
+	cli_place_clear(&explain.place);
+	spec_machine_clear(&explain.machine);
+	cli_job_clear(&explain.job);
 	return code;
 }

@@ -36,8 +36,14 @@ const struct cli_command cli_commands[] = {
 	 "the script's commands depend on are changed with -s.\n\n"
 	 JOB_OPTIONS,
 	 cli_submit},
-	{"explain", "SPEC [-s KEY.PATH=VALUE]... [--site FILE]",
+	{"explain",
+	 "SPEC [-s KEY.PATH=VALUE]... [--site FILE] [--machine FILE] [--svg FILE] [--force]",
 	 "show every number of a job and why it is so",
+	 "      --machine FILE         what the nodes are: a description in YAML or JSON, or a\n"
+	 "                             folder with the proc and sys of one (/: this machine)\n"
+	 "      --svg FILE             draw ranks and GPUs into FILE (-: only the figure, to\n"
+	 "                             standard output)\n"
+	 "      --force                replace FILE when it differs\n"
 	 JOB_OPTIONS,
 	 cli_explain},
 	{"site", "[-o FILE] [--force]", "write this cluster's site profile",
