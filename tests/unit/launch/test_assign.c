@@ -5,6 +5,7 @@
  * and against the Hungarian method with a copy of each column per place (large).
  */
 #include "spank/launch/assign.h"
+#include "tests/unit/launch/oracle.h"
 
 #include <errno.h>
 #include <setjmp.h>
@@ -124,62 +125,11 @@ static void equals_trial_in_groups(void **state)
 	}
 }
 
-/*
- * A dynamic programme: rows come in order, and all that matters of those before is how
- * many rows each column has. A state is these loads as the digits of a number; with one
- * row a column, a set of columns. LEFT[state] is the least that the rows to come cost.
- */
-#define STATES 65536
-
-static int64_t left[STATES];
-
-static uint32_t power(uint32_t base, uint32_t exponent)
-{
-	uint32_t result = 1;
-
-	while (exponent--)
-		result *= base;
-	return result;
-}
-
 static void compare_with_programme(const int64_t *cost, uint32_t rows, uint32_t columns)
 {
-	uint32_t share = rows / columns, base = share + (rows % columns ? 2 : 1);
-	uint32_t states = power(base, columns), state = 0;
 	uint32_t column_of[16] = {0}, best[16] = {0};
 
-	assert_true(states <= STATES);
-	for (uint32_t at = states; at--;) {
-		uint32_t row = 0;
-		bool even = true;
-
-		for (uint32_t i = 0, digits = at; i < columns; i++, digits /= base) {
-			row += digits % base;
-			even &= digits % base >= share;
-		}
-		left[at] = row == rows && even ? 0 : INT64_MAX / 2;
-		for (uint32_t i = 0, step = 1; row < rows && i < columns;
-		     i++, step *= base) {
-			int64_t sum = cost[row * columns + i];
-
-			if (at / step % base == base - 1)
-				continue;
-			sum += left[at + step];
-			if (sum < left[at])
-				left[at] = sum;
-		}
-	}
-	for (uint32_t row = 0; row < rows; row++) {
-		uint32_t column = 0, step = 1;
-
-		while (state / step % base == base - 1 ||
-		       cost[row * columns + column] + left[state + step] != left[state]) {
-			step *= base;
-			assert_true(++column < columns);
-		}
-		best[row] = column;
-		state += step;
-	}
+	oracle_assign(cost, rows, columns, best);
 	assert_int_equal(launch_assign(cost, rows, columns, column_of), 0);
 	for (uint32_t row = 0; row < rows; row++)
 		if (column_of[row] != best[row])
