@@ -37,6 +37,8 @@ enum slurm_variable {
 	PROCID,
 	LOCALID,
 	NODENAME,
+	DISTRIBUTION,
+	PLANE_SIZE,
 	DEVICES,
 	SLURM_VARIABLES,
 };
@@ -52,6 +54,8 @@ static const char *const slurm_names[] = {
 	[PROCID] = "SLURM_PROCID",
 	[LOCALID] = "SLURM_LOCALID",
 	[NODENAME] = "SLURMD_NODENAME",
+	[DISTRIBUTION] = "SLURM_DISTRIBUTION",
+	[PLANE_SIZE] = "SLURM_DIST_PLANESIZE",
 	[DEVICES] = NULL, /* by vendor */
 };
 
@@ -152,6 +156,12 @@ static int make_facts(const struct explain *explain, struct launch_facts *facts,
 	PRINT(&task, PROCID, "0");
 	PRINT(&task, LOCALID, "0");
 	PRINT(&task, NODENAME, "node0");
+	if (place->layout == LAUNCH_LAYOUT_CYCLIC)
+		PRINT(&task, DISTRIBUTION, "cyclic");
+	if (place->layout == LAUNCH_LAYOUT_PLANE) {
+		PRINT(&task, DISTRIBUTION, "plane");
+		PRINT(&task, PLANE_SIZE, "%" PRIu32, place->plane_size);
+	}
 	make_devices(&task, place);
 	rc = launch_facts_read(facts, look_up, &task, err);
 	facts->ncpus = plan_value(plan, PLAN_CPUS_PER_TASK);
@@ -352,8 +362,7 @@ static void print_node(const struct explain *explain, uint32_t node, uint32_t mo
 		}
 		name_gpus(place, worker, gpu, sizeof(gpu));
 		printf("  %5" PRIu64 "  node%-5" PRIu32 " %5" PRIu32 "  %-7s %4s\n",
-		       (uint64_t)node * place->workers + worker, node, worker, gpu,
-		       share);
+		       cli_place_rank(place, node, worker), node, worker, gpu, share);
 	}
 }
 

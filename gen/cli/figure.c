@@ -617,7 +617,7 @@ static void draw_mark(struct figure *figure, double x, double y, const char *col
 	    x, y + 4.5 * figure->scale, 13 * figure->scale, colour);
 }
 
-static void draw_line(struct figure *figure, const struct panel *panel, uint64_t base,
+static void draw_line(struct figure *figure, const struct panel *panel, uint64_t node,
 		      uint32_t rank, uint32_t gpu, enum launch_distance distance)
 {
 	const struct look *look = &looks[distance];
@@ -631,16 +631,16 @@ static void draw_line(struct figure *figure, const struct panel *panel, uint64_t
 	    "data-distance=\"%s\" d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f\" "
 	    "fill=\"none\" stroke=\"%s\" stroke-width=\"%.1f\" stroke-dasharray=\"%s\" "
 	    "stroke-linecap=\"%s\"/>\n",
-	    look->class, base + rank, figure->place->gpus.gpu[gpu].name,
-	    launch_distance_name(distance), x1, y1, x1, y1 + half, x2, y2 - half, x2, y2,
-	    look->colour, look->width, look->dash,
+	    look->class, cli_place_rank(figure->place, node, rank),
+	    figure->place->gpus.gpu[gpu].name, launch_distance_name(distance), x1, y1, x1,
+	    y1 + half, x2, y2 - half, x2, y2, look->colour, look->width, look->dash,
 	    distance == LAUNCH_DISTANCE_OTHER ? "round" : "butt");
 	if (distance == LAUNCH_DISTANCE_OTHER)
 		draw_mark(figure, x2, y2 - 13 * figure->scale, look->colour);
 }
 
 /* Near ones first, so that the far ones are seen. */
-static void draw_lines(struct figure *figure, const struct panel *panel, uint64_t base)
+static void draw_lines(struct figure *figure, const struct panel *panel, uint64_t node)
 {
 	static const enum launch_distance turns[] = {
 		LAUNCH_DISTANCE_UNKNOWN, LAUNCH_DISTANCE_LOCAL, LAUNCH_DISTANCE_NODE,
@@ -655,7 +655,7 @@ static void draw_lines(struct figure *figure, const struct panel *panel, uint64_
 
 				if (cli_place_distance(figure->place, rank, gpu) ==
 				    turns[turn])
-					draw_line(figure, panel, base, rank, gpu,
+					draw_line(figure, panel, node, rank, gpu,
 						  turns[turn]);
 			}
 		}
@@ -682,17 +682,18 @@ static void label_chip(struct figure *figure, const struct chip *chip, double to
 			 quiet, "normal", WIDTH, small);
 }
 
-static void draw_rank(struct figure *figure, const struct panel *panel, uint64_t base,
+static void draw_rank(struct figure *figure, const struct panel *panel, uint64_t node,
 		      uint32_t rank)
 {
 	const struct cli_place *place = figure->place;
 	const struct chip *chip = &figure->rank[rank];
 	uint64_t set = cli_place_gpus(place, rank);
+	uint64_t number = cli_place_rank(place, node, rank);
 	double top = rank_top(figure, panel, rank);
 	char text[48], bare[24], cpus[256] = "", few[64] = "";
 
-	snprintf(text, sizeof(text), "rank %" PRIu64, base + rank);
-	snprintf(bare, sizeof(bare), "%" PRIu64, base + rank);
+	snprintf(text, sizeof(text), "rank %" PRIu64, number);
+	snprintf(bare, sizeof(bare), "%" PRIu64, number);
 	if (place->masks) {
 		const struct launch_cpuset *mask =
 			&place->masks[rank / workers_per_task(figure)];
@@ -705,7 +706,7 @@ static void draw_rank(struct figure *figure, const struct panel *panel, uint64_t
 	put(figure,
 	    "<g class=\"rank\" id=\"rank-%" PRIu64 "\"><title>rank %" PRIu64
 	    ", local rank %" PRIu32,
-	    base + rank, base + rank, rank);
+	    number, number, rank);
 	if (cpus[0])
 		put(figure, ", CPUs %s", cpus);
 	for (; set; set &= set - 1) {
@@ -784,7 +785,8 @@ static void draw_node(struct figure *figure, uint64_t node, double top, double h
 {
 	const struct cli_place *place = figure->place;
 	const struct panel panel = measure(figure, top, height);
-	uint64_t base = node * place->workers;
+	uint64_t first = cli_place_rank(place, node, 0);
+	uint64_t last = cli_place_rank(place, node, place->workers - 1);
 	char text[160];
 
 	put(figure, "<g class=\"node\" id=\"node-%" PRIu64 "\">\n", node);
@@ -793,10 +795,11 @@ static void draw_node(struct figure *figure, uint64_t node, double top, double h
 	put_line(figure, MARGIN + PADDING + 4, top + 26, 20, "start", INK, "bold", 300,
 		 text);
 	if (place->workers == 1)
-		snprintf(text, sizeof(text), "rank %" PRIu64, base);
+		snprintf(text, sizeof(text), "rank %" PRIu64, first);
 	else
-		snprintf(text, sizeof(text), "ranks %" PRIu64 " to %" PRIu64 "%s", base,
-			 base + place->workers - 1,
+		snprintf(text, sizeof(text), "ranks %" PRIu64 " to %" PRIu64 "%s%s",
+			 first, last,
+			 last - first == place->workers - 1 ? "" : ", not all between",
 			 figure->ranks < place->workers ? ", of which the first are shown"
 							: "");
 	put_line(figure, WIDTH - MARGIN - PADDING - 4, top + 26, 16, "end", QUIET,
@@ -805,9 +808,9 @@ static void draw_node(struct figure *figure, uint64_t node, double top, double h
 	draw_columns(figure, &panel);
 	draw_strip(figure, &panel);
 	draw_groups(figure, &panel);
-	draw_lines(figure, &panel, base);
+	draw_lines(figure, &panel, node);
 	for (uint32_t rank = 0; rank < figure->ranks; rank++)
-		draw_rank(figure, &panel, base, rank);
+		draw_rank(figure, &panel, node, rank);
 	for (uint32_t gpu = 0; gpu < figure->gpus_count; gpu++)
 		draw_gpu(figure, &panel, gpu);
 	put(figure, "</g>\n");
@@ -827,11 +830,15 @@ static void draw_nodes(struct figure *figure)
 	height = (BOTTOM - TOP - gap) / 2;
 	draw_node(figure, 0, TOP, height);
 	if (nodes > 2) {
-		snprintf(text, sizeof(text),
-			 "\xe2\x8b\xae   %" PRIu64 " more node%s alike, ranks %" PRIu64
-			 " to %" PRIu64,
-			 nodes - 2, nodes == 3 ? "" : "s", ranks,
-			 (nodes - 1) * ranks - 1);
+		int used = snprintf(text, sizeof(text),
+				    "\xe2\x8b\xae   %" PRIu64 " more node%s alike",
+				    nodes - 2, nodes == 3 ? "" : "s");
+
+		/* Node by node, they are all that lie between. */
+		if (cli_place_rank(figure->place, 1, 0) == ranks)
+			snprintf(text + used, sizeof(text) - (size_t)used,
+				 ", ranks %" PRIu64 " to %" PRIu64, ranks,
+				 (nodes - 1) * ranks - 1);
 		put_line(figure, WIDTH / 2, TOP + height + gap / 2 + 6, 18, "middle",
 			 QUIET, "normal", WIDTH, text);
 	}

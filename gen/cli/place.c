@@ -45,34 +45,59 @@ static int find_word(const struct word *words, const char *text, size_t length)
 	return -1;
 }
 
-static void pass_over(struct diag *diag, const struct spec_item *item, const char *what)
+/* Where something is said that srun goes by. */
+struct source {
+	struct cli_place *place;
+	struct diag *diag;
+	const struct diag_place *at;
+};
+
+static void pass_over(const struct source *source, const char *value, const char *what)
 {
-	diag_add(diag, DIAG_NOTE, "explain-cpus", &item->place,
-		 "%.80s: which CPUs that gives cannot be told before the job; %s is "
-		 "shown",
-		 item->text, what);
+	diag_add(source->diag, DIAG_NOTE, "explain-srun", source->at,
+		 "%.80s: what that gives cannot be told before the job; %s is shown",
+		 value, what);
 }
 
-/* "block:cyclic", "*:block:fcyclic,Pack": only what is behind the first colon counts. */
-static void take_distribution(struct cli_place *place, const char *value,
-			      const struct spec_item *item, struct diag *diag)
-{
-	const char *second = strchr(value, ':');
-	int deal;
+static const struct word layouts[] = {
+	{"*", LAUNCH_LAYOUT_BLOCK},
+	{"block", LAUNCH_LAYOUT_BLOCK},
+	{"cyclic", LAUNCH_LAYOUT_CYCLIC},
+	{NULL},
+};
 
-	if (!second)
+/* "block:cyclic", "*:block:fcyclic,Pack", "plane=4"; the third part is task/cgroup's. */
+static void take_distribution(const struct source *source, const char *value)
+{
+	struct cli_place *place = source->place;
+	size_t first = strcspn(value, ":,=");
+	int layout = find_word(layouts, value, first), deal;
+
+	if (strncasecmp(value, "plane=", 6) == 0) {
+		place->plane_size = (uint32_t)strtoul(value + 6, NULL, 10);
+		place->layout =
+			place->plane_size ? LAUNCH_LAYOUT_PLANE : LAUNCH_LAYOUT_BLOCK;
+		/* lllp_distribution() fills the sockets one by one for planes. */
+		place->cpus.deal = SPEC_DEAL_BLOCK;
 		return;
-	second++;
-	deal = find_word(deals, second, strcspn(second, ":,"));
+	}
+	if (layout < 0)
+		pass_over(source, value, "block, where the ranks are concerned,");
+	else
+		place->layout = (enum launch_layout)layout;
+	if (value[first] != ':')
+		return;
+	value += first + 1;
+	deal = find_word(deals, value, strcspn(value, ":,"));
 	if (deal < 0)
-		pass_over(diag, item, "the default, block:cyclic,");
+		pass_over(source, value, "cyclic");
 	else
 		place->cpus.deal = (enum spec_deal)deal;
 }
 
-static void take_bind(struct cli_place *place, const char *value,
-		      const struct spec_item *item, struct diag *diag)
+static void take_bind(const struct source *source, const char *value)
 {
+	struct spec_cpus *cpus = &source->place->cpus;
 	size_t length;
 	int bind;
 
@@ -87,47 +112,71 @@ static void take_bind(struct cli_place *place, const char *value,
 	length = strcspn(value, ":");
 	bind = find_word(binds, value, length);
 	if (bind < 0) {
-		pass_over(diag, item, "the default");
+		pass_over(source, value, "the default");
 		return;
 	}
-	place->cpus.bind = (enum spec_bind)bind;
-	place->cpus.list = value[length] ? value + length + 1 : value + length;
+	cpus->bind = (enum spec_bind)bind;
+	cpus->list = value[length] ? value + length + 1 : value + length;
 }
 
-static void take_hint(struct cli_place *place, const char *value,
-		      const struct spec_item *item, struct diag *diag)
+static void take_hint(const struct source *source, const char *value)
 {
-	place->cpus.one_thread = strcmp(value, "nomultithread") == 0;
+	source->place->cpus.one_thread = strcmp(value, "nomultithread") == 0;
 }
 
-static void take_threads(struct cli_place *place, const char *value,
-			 const struct spec_item *item, struct diag *diag)
+static void take_threads(const struct source *source, const char *value)
 {
-	place->cpus.one_thread = strcmp(value, "1") == 0;
+	source->place->cpus.one_thread = strcmp(value, "1") == 0;
 }
 
-/* srun's options that say which CPUs a task gets. */
+typedef void (*take_function)(const struct source *source, const char *value);
+
+/* srun's options that say where a task runs, and the variables of the same meaning. */
 static const struct {
-	const char *name;
-	void (*take)(struct cli_place *place, const char *value,
-		     const struct spec_item *item, struct diag *diag);
+	const char *option, *variable;
+	take_function take;
 } options[] = {
-	{"-m", take_distribution}, {"--distribution", take_distribution},
-	{"--cpu-bind", take_bind}, {"--cpu_bind", take_bind},
-	{"--hint", take_hint},     {"--threads-per-core", take_threads},
+	{"-m", NULL, take_distribution},
+	{"--distribution", "SLURM_DISTRIBUTION", take_distribution},
+	{"--cpu-bind", "SLURM_CPU_BIND", take_bind},
+	{"--cpu_bind", NULL, take_bind},
+	{"--hint", "SLURM_HINT", take_hint},
+	{"--threads-per-core", "SLURM_THREADS_PER_CORE", take_threads},
 };
 
-static void read_srun_args(struct cli_place *place, const struct spec_value *args,
-			   struct diag *diag)
+#define OPTIONS (sizeof(options) / sizeof(*options))
+
+static void read_variables(struct source source, const struct spec_value *env)
+{
+	for (size_t i = 0; i < env->count; i++) {
+		source.at = &env->items[i].place;
+		for (size_t j = 0; j < OPTIONS; j++) {
+			if (options[j].variable &&
+			    strcmp(env->items[i].name, options[j].variable) == 0)
+				options[j].take(&source, env->items[i].text);
+		}
+	}
+}
+
+static void read_field(struct source source, const struct spec_value *field,
+		       take_function take)
+{
+	source.at = &field->place;
+	if (field->given)
+		take(&source, field->text);
+}
+
+static void read_options(struct source source, const struct spec_value *args)
 {
 	for (size_t i = 0; i < args->count; i++) {
-		const struct spec_item *item = &args->items[i];
+		const char *text = args->items[i].text;
 
-		for (size_t j = 0; j < sizeof(options) / sizeof(*options); j++) {
-			size_t length = strlen(options[j].name);
-			const char *value = item->text + length;
+		source.at = &args->items[i].place;
+		for (size_t j = 0; j < OPTIONS; j++) {
+			size_t length = strlen(options[j].option);
+			const char *value = text + length;
 
-			if (strncmp(item->text, options[j].name, length) != 0)
+			if (strncmp(text, options[j].option, length) != 0)
 				continue;
 			if (*value == '\0' && i + 1 < args->count)
 				value = args->items[i + 1].text;
@@ -135,9 +184,26 @@ static void read_srun_args(struct cli_place *place, const struct spec_value *arg
 				value++;
 			else if (length > 2)
 				continue;
-			options[j].take(place, value, item, diag);
+			options[j].take(&source, value);
 		}
 	}
+}
+
+/*
+ * What srun goes by, the weakest first: the script's directives, which it finds in its
+ * environment, variables, its own options.
+ */
+static void read_srun(struct cli_place *place, const struct spec *spec, struct diag *diag)
+{
+	struct source source = {.place = place, .diag = diag};
+
+	read_options(source, &spec->batch.extra);
+	read_field(source, &spec->resources.hint, take_hint);
+	read_field(source, &spec->resources.threads_per_core, take_threads);
+	read_variables(source, &spec->env);
+	read_field(source, &spec->srun.distribution, take_distribution);
+	read_field(source, &spec->binding.cpus, take_bind);
+	read_options(source, &spec->srun.args);
 }
 
 static void name_deal(struct cli_place *place)
@@ -173,11 +239,13 @@ static int deal_cpus(struct cli_place *place, const struct plan *plan,
 					    : 1;
 	place->cpus.tasks = place->tasks;
 	name_deal(place);
-	/* At least: nobody reads the masks of no task, and NULL means something else. */
-	place->masks = calloc(place->tasks, sizeof(*place->masks));
-	if (!place->masks)
-		return -ENOMEM;
-	rc = spec_machine_deal(machine, &place->cpus, place->masks);
+	rc = -ENOSPC;
+	if (place->tasks <= machine->usable_count) {
+		place->masks = calloc(place->tasks, sizeof(*place->masks));
+		if (!place->masks)
+			return -ENOMEM;
+		rc = spec_machine_deal(machine, &place->cpus, place->masks);
+	}
 	if (rc == -ENOSPC)
 		return launch_error_set(
 			err, rc,
@@ -209,12 +277,11 @@ int cli_place_begin(struct cli_place *place, const struct spec *spec,
 	place->workers = (uint32_t)plan_value(plan, PLAN_WORKERS_PER_NODE);
 	place->own = plan->dialect == SPEC_DIALECT_GPUS_PER_TASK && !plan->unbind;
 	place->each = (uint32_t)plan_value(plan, PLAN_GPUS_PER_TASK);
+	place->nodes = plan_value(plan, PLAN_NODES);
+	read_srun(place, spec, diag);
 	if (machine) {
 		rc = spec_machine_gpus(machine, gpus, &place->gpus, err);
-		if (rc < 0)
-			return rc;
-		read_srun_args(place, &spec->srun.args, diag);
-		return deal_cpus(place, plan, err);
+		return rc < 0 ? rc : deal_cpus(place, plan, err);
 	}
 	/* At most LAUNCH_GPUS_MAX, or there would be no plan, of two digits and a comma.
 	 */
@@ -295,6 +362,23 @@ enum launch_distance cli_place_farthest(const struct cli_place *place, uint32_t 
 			farthest = distance;
 	}
 	return farthest;
+}
+
+uint64_t cli_place_rank(const struct cli_place *place, uint64_t node, uint32_t worker)
+{
+	uint64_t plane = place->plane_size, rounds;
+
+	/* A launcher numbers its workers node by node. */
+	if (place->workers > place->tasks || place->layout == LAUNCH_LAYOUT_BLOCK)
+		return node * place->workers + worker;
+	if (place->layout == LAUNCH_LAYOUT_CYCLIC)
+		return worker * place->nodes + node;
+	/* Whole planes in turn, and at last what is left for each node. */
+	rounds = worker / plane;
+	if (place->workers - rounds * plane < plane)
+		plane = place->workers - rounds * plane;
+	return rounds * place->plane_size * place->nodes + node * plane +
+	       worker % place->plane_size;
 }
 
 static const char *plural(size_t count)

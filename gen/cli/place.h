@@ -18,6 +18,9 @@
 
 struct cli_place {
 	const struct spec_machine *machine; /* NULL: nothing is known of the nodes */
+	uint64_t nodes;                     /* of the job */
+	enum launch_layout layout;          /* how tasks are numbered over them */
+	uint32_t plane_size;                /* with LAUNCH_LAYOUT_PLANE */
 	uint32_t tasks, workers;            /* on the node */
 	struct launch_gpus gpus;            /* of the step, in Slurm's order */
 	bool own;      /* Slurm gives each task GPUs of its own (--gpus-per-task) */
@@ -30,7 +33,7 @@ struct cli_place {
 
 /*
  * Begins PLACE, which must be zeroed: the machine, the GPUs that the step has, and from
- * the plan and the options in srun.args the CPUs of each task. MACHINE may be NULL.
+ * the plan and the options that srun gets the CPUs of each task. MACHINE may be NULL.
  * Faults go to DIAG or ERR: -EINVAL, -ENOSPC; -ENOMEM. PLACE can be cleared in any case.
  */
 int cli_place_begin(struct cli_place *place, const struct spec *spec,
@@ -40,6 +43,9 @@ int cli_place_begin(struct cli_place *place, const struct spec *spec,
 /* Binds the tasks, FACTS being those of any of them. Errors as launch_gpus_share(). */
 int cli_place_bind(struct cli_place *place, const struct launch_facts *facts,
 		   const struct launch_settings *settings, struct launch_error *err);
+
+/* The rank of the rank WORKER of node NODE in the job. */
+uint64_t cli_place_rank(const struct cli_place *place, uint64_t node, uint32_t worker);
 
 /* The GPUs of the rank WORKER of the node: bit i is gpus.gpu[i]. 0: none, or not known.
  */

@@ -99,6 +99,15 @@ ranks() {
 	grep -q '1 more node alike, ranks 8 to 15' figure.svg
 }
 
+@test "ranks that are dealt to the nodes in turn" {
+	draw job.yaml -s resources.nodes=2 -s srun.distribution=cyclic
+	ranks 0 3
+	grep -q '>ranks 0 to 2, not all between<' figure.svg
+	draw job.yaml -s resources.nodes=4 -s srun.distribution=cyclic
+	grep -q '2 more nodes alike<' figure.svg
+	[[ $(awk '$1 == "rank" {printf "%s ", $2}' parts) == '0 4 3 7 ' ]]
+}
+
 @test "shapes of machines and jobs" {
 	local cpus gpus list
 	# 1 to 16 GPUs on two sockets, each on the socket of its rank.

@@ -91,12 +91,40 @@ place() {
 	END
 }
 
+@test "what the spec, its variables and its directives say counts, the last of them most" {
+	place -s srun.distribution=block:block -s resources.cpus_per_gpu=2 | grep -q '^1  *2-3 '
+	place -s binding.cpus=map_cpu:5,0 | grep -q '^0  *5 '
+	place -s env.SLURM_CPU_BIND=map_cpu:5,0 | grep -q '^0  *5 '
+	place -s env.SLURM_CPU_BIND=map_cpu:5,0 -s srun.args=--cpu-bind=map_cpu:6,1 | grep -q '^0  *6 '
+	place -s batch.extra='[--distribution=block:block]' -s resources.cpus_per_gpu=2 | grep -q '^1  *2-3 '
+}
+
+@test "ranks are numbered over the nodes as srun does" {
+	srank explain job.yaml -s resources.nodes=3 -s srun.distribution=cyclic >out
+	awk '/^ +[0-9]+  node/ {print $1, $2, $3}' out | diff - - <<-'END' || return 1
+		0 node0 0
+		3 node0 1
+		1 node1 0
+		4 node1 1
+		2 node2 0
+		5 node2 1
+	END
+	# Planes of two over five tasks a node: 0 1, 2 3 | 4 5, 6 7 | 8, 9.
+	srank explain job.yaml -s resources.nodes=2 -s resources.gpus_per_node=5 -s srun.distribution=plane=2 >out
+	[[ $(awk '/^ +[0-9]+  node/ {printf "%s ", $1}' out) == '0 1 4 5 8 2 3 6 7 9 ' ]]
+	# A launcher's workers go by its node rank.
+	srank explain job.yaml -s resources.nodes=3 -s launcher=torchrun -s srun.distribution=cyclic >out
+	[[ $(awk '/^ +[0-9]+  node/ {printf "%s ", $1}' out) == '0 1 2 3 4 5 ' ]]
+	srank explain job.yaml -s srun.distribution=arbitrary 2>notes >/dev/null
+	grep -q 'arbitrary: what that gives cannot be told before the job; block, where the ranks' notes
+}
+
 @test "what cannot be told is passed over with a note at its place" {
 	place -s 'srun.args=-m block:fcyclic' >first
-	[[ $(<notes) == '-s:1:11: note: -m: which CPUs that gives'* ]]
+	[[ $(<notes) == '-s:1:11: note: fcyclic: what that gives cannot be told before the job; cyclic is shown'* ]]
 	grep -q -- '--distribution=block:cyclic' first
 	place -s 'srun.args=--cpu-bind=mask_ldom:0x1' >first
-	grep -q 'mask_ldom:0x1: which CPUs that gives cannot be told before the job' notes
+	grep -q 'mask_ldom:0x1: what that gives cannot be told before the job' notes
 	run srank explain job.yaml --machine crossed.yaml -s 'srun.args=--cpu-bind=map_cpu:x'
 	[[ $status -eq 1 && $output == *'--cpu-bind=map_cpu:x: not a list that srun takes'* ]]
 }
