@@ -101,7 +101,8 @@ place() {
 
 @test "ranks are numbered over the nodes as srun does" {
 	srank explain job.yaml -s resources.nodes=3 -s srun.distribution=cyclic >out
-	awk '/^ +[0-9]+  node/ {print $1, $2, $3}' out | diff - - <<-'END' || return 1
+	awk '/^ +[0-9]+  node/ {print $1, $2, $3}' out >rows
+	diff rows - <<-'END'
 		0 node0 0
 		3 node0 1
 		1 node1 0
