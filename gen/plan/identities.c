@@ -71,14 +71,13 @@ void plan_set(struct plan_work *work, enum plan_quantity quantity, uint64_t valu
 	work->roots[quantity] = 1u << quantity;
 }
 
-static bool applies(const struct plan_work *work, const struct identity *identity,
-		    bool gpus)
+static bool applies(const struct plan_work *work, const struct identity *identity)
 {
 	switch (identity->holds) {
 	case WORKER_SHAPE:
-		return gpus && work->plan->shape == LAUNCH_WORKER;
+		return work->gpus && work->plan->shape == LAUNCH_WORKER;
 	case WITH_GPUS:
-		return gpus;
+		return work->gpus;
 	default:
 		return true;
 	}
@@ -169,6 +168,19 @@ static enum plan_quantity default_root(const struct plan_work *work, uint32_t ro
 	return q;
 }
 
+/*
+ * True when a contradiction among a part of ROOTS was told: with wrong numbers behind it
+ * another identity can only fail as well.
+ */
+static bool is_echo(const struct plan_work *work, uint32_t roots)
+{
+	for (size_t i = 0; i < work->told_count; i++) {
+		if ((roots & work->told[i]) == work->told[i])
+			return true;
+	}
+	return false;
+}
+
 static int fails(struct plan_work *work, const struct identity *identity, const char *how,
 		 const char *end)
 {
@@ -179,6 +191,11 @@ static int fails(struct plan_work *work, const struct identity *identity, const 
 	char texts[3][64], from[512];
 	bool inferred = false;
 
+	work->failed |= 1u << (identity - identities);
+	if (is_echo(work, roots))
+		return -EINVAL;
+	if (work->told_count < PLAN_FAILURES_MAX)
+		work->told[work->told_count++] = roots;
 	for (size_t i = 0; i < 3; i++) {
 		describe(work->plan, parts[i], texts[i], sizeof(texts[i]));
 		inferred |= work->plan->number[parts[i]].origin == PLAN_INFERRED;
@@ -263,7 +280,7 @@ static int apply(struct plan_work *work, const struct identity *identity)
 	return 0;
 }
 
-int plan_propagate(struct plan_work *work, bool gpus)
+int plan_propagate(struct plan_work *work)
 {
 	bool again;
 
@@ -272,17 +289,17 @@ int plan_propagate(struct plan_work *work, bool gpus)
 		for (size_t i = 0; i < sizeof(identities) / sizeof(identities[0]); i++) {
 			int rc = 0;
 
-			if (applies(work, &identities[i], gpus))
+			if (applies(work, &identities[i]) && !(work->failed & 1u << i))
 				rc = apply(work, &identities[i]);
-			if (rc < 0)
+			if (rc < 0 && rc != -EINVAL)
 				return rc;
 			again |= rc == 1;
 		}
 	} while (again);
-	return 0;
+	return work->failed ? -EINVAL : 0;
 }
 
-int plan_list_identities(struct plan_work *work, bool gpus)
+int plan_list_identities(struct plan_work *work)
 {
 	struct plan *plan = work->plan;
 
@@ -296,8 +313,7 @@ int plan_list_identities(struct plan_work *work, bool gpus)
 		char product[64], left[64], right[64];
 		const char *text;
 
-		if (!applies(work, identity, gpus) ||
-		    !plan_known(plan, identity->product) ||
+		if (!applies(work, identity) || !plan_known(plan, identity->product) ||
 		    !plan_known(plan, identity->left) ||
 		    !plan_known(plan, identity->right))
 			continue;

@@ -8,10 +8,12 @@
 #include "gen/plan/plan.h"
 
 #include "gen/plan/resolve.h"
+#include "gen/plan/sweep.h"
 #include "gen/spec/arena.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define DEFAULT_LAUNCHER "torch"
@@ -43,6 +45,11 @@ static int take_given(struct plan_work *work)
 
 		if (!value->given)
 			continue;
+		/* `auto` is settled when the rest is: see cpus.c. */
+		if (value->word) {
+			work->auto_cpus |= givens[i].quantity == PLAN_CPUS_PER_TASK;
+			continue;
+		}
 		reason = spec_arena_format(&plan->arena, "given at %s:%u:%u",
 					   value->place.file, value->place.line,
 					   value->place.column);
@@ -114,7 +121,7 @@ static const struct spec_value *speaks_of_gpus(const struct spec *spec, const ch
 }
 
 /* Settles whether the job has GPUs at all. */
-static int take_gpus(struct plan_work *work, bool *gpus)
+static int take_gpus(struct plan_work *work)
 {
 	static const enum plan_quantity counts[] = {PLAN_GPUS, PLAN_GPUS_PER_NODE};
 	const struct plan_number *number = work->plan->number;
@@ -127,8 +134,8 @@ static int take_gpus(struct plan_work *work, bool *gpus)
 			number[counts[i]].value == 0;
 		some |= number[counts[i]].value > 0;
 	}
-	*gpus = some || value;
-	if (zero && *gpus) {
+	work->gpus = some || value;
+	if (zero && work->gpus) {
 		const struct plan_number *none = &number[counts[0]];
 
 		if (none->origin != PLAN_GIVEN || none->value != 0)
@@ -140,11 +147,11 @@ static int take_gpus(struct plan_work *work, bool *gpus)
 						      : "gpus");
 		return -EINVAL;
 	}
-	for (size_t i = 0; i < 2 && !*gpus; i++) {
+	for (size_t i = 0; i < 2 && !work->gpus; i++) {
 		if (number[counts[i]].origin == PLAN_UNKNOWN)
 			plan_set(work, counts[i], 0, PLAN_DEFAULT, "no GPU is asked for");
 	}
-	if (!*gpus)
+	if (!work->gpus)
 		plan_set(work, PLAN_GPUS_PER_TASK, 0, PLAN_DEFAULT,
 			 "no GPU is asked for");
 	return 0;
@@ -155,20 +162,11 @@ static bool is_unknown(const struct plan_work *work, enum plan_quantity quantity
 	return !plan_known(work->plan, quantity);
 }
 
-static int fill(struct plan_work *work, bool gpus, enum plan_quantity quantity,
-		uint64_t value, enum plan_origin origin, const char *reason)
+static int fill(struct plan_work *work, enum plan_quantity quantity, uint64_t value,
+		enum plan_origin origin, const char *reason)
 {
 	plan_set(work, quantity, value, origin, reason);
-	return plan_propagate(work, gpus);
-}
-
-static const struct spec_partition *find_partition(const struct plan_work *work)
-{
-	const struct spec_value *partition = &work->spec->batch.partition;
-
-	if (!partition->given || strchr(partition->text, ','))
-		return NULL;
-	return spec_site_partition(work->site, partition->text);
+	return plan_propagate(work);
 }
 
 /* A total of GPUs that the partition's nodes say how to spread. 0 also when they do not.
@@ -188,9 +186,9 @@ static int spread_by_site(struct plan_work *work)
 	if (!reason)
 		return -ENOMEM;
 	if (total <= size)
-		return fill(work, true, PLAN_NODES, 1, PLAN_SITE, reason);
+		return fill(work, PLAN_NODES, 1, PLAN_SITE, reason);
 	if (total % size == 0)
-		return fill(work, true, PLAN_GPUS_PER_NODE, size, PLAN_SITE, reason);
+		return fill(work, PLAN_GPUS_PER_NODE, size, PLAN_SITE, reason);
 	return 0;
 }
 
@@ -205,12 +203,12 @@ static int missing(struct plan_work *work, const struct diag_place *place,
 	return -EINVAL;
 }
 
-static int settle_nodes(struct plan_work *work, bool gpus)
+static int settle_nodes(struct plan_work *work)
 {
 	static const enum plan_quantity totals[] = {PLAN_GPUS, PLAN_NTASKS,
 						    PLAN_WORLD_SIZE};
 	char what[128];
-	int rc = gpus ? spread_by_site(work) : 0;
+	int rc = work->gpus ? spread_by_site(work) : 0;
 
 	if (rc < 0 || !is_unknown(work, PLAN_NODES))
 		return rc;
@@ -218,7 +216,7 @@ static int settle_nodes(struct plan_work *work, bool gpus)
 		const struct plan_number *total = &work->plan->number[totals[i]];
 
 		if (total->value == 1)
-			return fill(work, gpus, PLAN_NODES, 1, PLAN_INFERRED,
+			return fill(work, PLAN_NODES, 1, PLAN_INFERRED,
 				    "one of all needs one node");
 		if (total->value == 0)
 			continue;
@@ -229,14 +227,14 @@ static int settle_nodes(struct plan_work *work, bool gpus)
 			       totals[i] == PLAN_GPUS ? "add nodes or gpus_per_node"
 						      : "add nodes or ntasks_per_node");
 	}
-	return fill(work, gpus, PLAN_NODES, 1, PLAN_DEFAULT, "default");
+	return fill(work, PLAN_NODES, 1, PLAN_DEFAULT, "default");
 }
 
-static int settle_tasks(struct plan_work *work, bool gpus)
+static int settle_tasks(struct plan_work *work)
 {
 	const struct plan *plan = work->plan;
 
-	if (gpus && is_unknown(work, PLAN_GPUS_PER_NODE)) {
+	if (work->gpus && is_unknown(work, PLAN_GPUS_PER_NODE)) {
 		char what[128];
 		const char *name = NULL;
 		const struct spec_value *value = speaks_of_gpus(work->spec, &name);
@@ -247,7 +245,7 @@ static int settle_tasks(struct plan_work *work, bool gpus)
 			       "add gpus_per_node");
 	}
 	if (plan->shape == LAUNCH_WORKER && is_unknown(work, PLAN_NTASKS_PER_NODE))
-		return fill(work, gpus, PLAN_NTASKS_PER_NODE, 1, PLAN_DEFAULT, "default");
+		return fill(work, PLAN_NTASKS_PER_NODE, 1, PLAN_DEFAULT, "default");
 	return 0;
 }
 
@@ -259,26 +257,26 @@ static int settle_workers(struct plan_work *work)
 	if (!is_unknown(work, PLAN_WORKERS_PER_NODE))
 		return 0;
 	if (work->plan->shape == LAUNCH_NODE)
-		return fill(work, false, PLAN_WORKERS_PER_NODE, 1, PLAN_DEFAULT,
+		return fill(work, PLAN_WORKERS_PER_NODE, 1, PLAN_DEFAULT,
 			    "no GPU: one worker a node");
-	if (fill(work, false, PLAN_WORKERS_PER_NODE, tasks, PLAN_INFERRED,
+	if (fill(work, PLAN_WORKERS_PER_NODE, tasks, PLAN_INFERRED,
 		 "ntasks_per_node, one rank a task") < 0)
 		return -EINVAL;
 	work->roots[PLAN_WORKERS_PER_NODE] = work->roots[PLAN_NTASKS_PER_NODE];
 	return 0;
 }
 
-static int settle(struct plan_work *work, bool gpus)
+static int settle_counts(struct plan_work *work)
 {
-	int rc = plan_propagate(work, gpus);
+	int rc = plan_propagate(work);
 
-	if (rc == 0 && gpus && is_unknown(work, PLAN_TASKS_PER_GPU))
-		rc = fill(work, gpus, PLAN_TASKS_PER_GPU, 1, PLAN_DEFAULT,
+	if (rc == 0 && work->gpus && is_unknown(work, PLAN_TASKS_PER_GPU))
+		rc = fill(work, PLAN_TASKS_PER_GPU, 1, PLAN_DEFAULT,
 			  "default: one rank a GPU");
 	if (rc == 0 && is_unknown(work, PLAN_NODES))
-		rc = settle_nodes(work, gpus);
+		rc = settle_nodes(work);
 	if (rc == 0)
-		rc = settle_tasks(work, gpus);
+		rc = settle_tasks(work);
 	if (rc == 0)
 		rc = settle_workers(work);
 	return rc;
@@ -323,21 +321,22 @@ static void warn_when_nothing_given(struct plan_work *work)
 	diag_fix(work->diag, "add nodes and gpus_per_node under resources");
 }
 
-/* What SRANK must say in the job, in the words of the launch settings. */
-static int name_settings(struct plan_work *work)
+int plan_settle(struct plan_work *work)
 {
-	const struct spec *spec = work->spec;
-	struct plan *plan = work->plan;
-	char port[16] = "";
+	int rc = settle_counts(work);
+	int memory = 0, limits;
 
-	if (spec->rendezvous.port.given)
-		snprintf(port, sizeof(port), ",port=%u",
-			 (unsigned int)spec->rendezvous.port.number);
-	plan->srank = spec_arena_format(
-		&plan->arena, "%s%s%s%s", plan->launcher->name,
-		spec->binding.gpus.given ? ",gpus=" : "",
-		spec->binding.gpus.given ? spec->binding.gpus.text : "", port);
-	return plan->srank ? 0 : -ENOMEM;
+	if (rc == 0)
+		rc = plan_share_cpus(work);
+	if (rc == 0)
+		rc = check_cpus(work);
+	if (rc == 0)
+		memory = plan_ask_memory(work);
+	if (rc == -ENOMEM || memory == -ENOMEM)
+		return -ENOMEM;
+	/* Numbers that contradict each other may be over a limit all the same. */
+	limits = plan_check_limits(work);
+	return rc < 0 ? rc : memory < 0 ? memory : limits;
 }
 
 /*
@@ -348,56 +347,138 @@ static int name_settings(struct plan_work *work)
 static bool needs_unbinding(const struct plan_work *work)
 {
 	const struct spec_value *gpus = &work->spec->binding.gpus;
+	const struct plan *plan = work->plan;
 
-	return work->plan->dialect == SPEC_DIALECT_GPUS_PER_TASK &&
-	       plan_value(work->plan, PLAN_GPUS) > 0 &&
-	       plan_value(work->plan, PLAN_NTASKS_PER_NODE) > 1 &&
-	       work->site->plugin.number &&
-	       !(gpus->given && strcmp(gpus->text, "none") == 0);
+	if (plan->dialect != SPEC_DIALECT_GPUS_PER_TASK ||
+	    plan_value(plan, PLAN_GPUS) == 0 ||
+	    plan_value(plan, PLAN_NTASKS_PER_NODE) <= 1)
+		return false;
+	if (plan->launcher->bare && plan->means == SPEC_MEANS_SHELL)
+		return false;
+	return !(gpus->given && strcmp(gpus->text, "none") == 0);
+}
+
+/* What has nothing to do with the numbers: faults of all kinds are told in one run. */
+static int make_rest(struct plan_work *work)
+{
+	int (*const parts[])(struct plan_work *) = {
+		plan_resolve_run,
+		plan_resolve_batch,
+	};
+	int result = 0;
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		int rc = parts[i](work);
+
+		if (rc == -ENOMEM)
+			return rc;
+		if (rc < 0)
+			result = rc;
+	}
+	return result;
 }
 
 static int make(struct plan_work *work)
 {
 	struct plan *plan = work->plan;
-	bool gpus = false;
-	int rc, program;
+	int rc, rest;
 
 	plan->dialect = (enum spec_dialect)work->site->gpu_dialect.number;
-	plan->partition = find_partition(work);
 	if (work->spec->resources.gpu_type.given)
 		plan->gpu_type = work->spec->resources.gpu_type.text;
 	rc = take_given(work);
 	if (rc == 0)
 		rc = take_launcher(work);
-	/* What to run has nothing to do with the numbers: report both kinds of fault. */
-	program = plan->launcher ? plan_resolve_run(work) : 0;
-	if (program == -ENOMEM)
-		return program;
+	rest = plan->launcher ? make_rest(work) : 0;
+	if (rest == -ENOMEM)
+		return rest;
 	if (rc == 0)
-		rc = take_gpus(work, &gpus);
+		rc = take_gpus(work);
 	if (rc == 0)
-		rc = settle(work, gpus);
+		rc = plan_choose(work);
 	if (rc == 0)
-		rc = check_cpus(work);
+		rc = plan_list_identities(work);
 	if (rc == 0)
-		rc = plan_check_limits(work);
-	if (rc == 0)
-		rc = plan_list_identities(work, gpus);
-	if (rc == 0)
-		rc = name_settings(work);
+		rc = plan_resolve_settings(work);
+	if (rc == 0 && rest == 0)
+		rc = plan_check_training(work);
 	if (rc == 0) {
 		plan->unbind = needs_unbinding(work);
 		warn_when_nothing_given(work);
 	}
-	return rc < 0 ? rc : program;
+	return rc < 0 ? rc : rest;
+}
+
+/* The numbers of the whole job, of which only the sums mean anything. */
+static void add_up(struct plan *plan)
+{
+	static const enum plan_quantity sums[] = {PLAN_NODES, PLAN_GPUS, PLAN_NTASKS,
+						  PLAN_WORLD_SIZE};
+
+	for (size_t i = 0; i < sizeof(sums) / sizeof(sums[0]); i++) {
+		struct plan_number *number = &plan->number[sums[i]];
+
+		number->origin = PLAN_INFERRED;
+		number->reason = "sum of the components";
+		for (size_t j = 0; j < plan->components_count; j++)
+			number->value += plan_value(&plan->components[j], sums[i]);
+	}
+}
+
+static int make_components(struct plan_work *work)
+{
+	const struct spec *specs = work->spec->het.entries;
+	const size_t count = work->spec->het.count;
+	struct plan *plan = work->plan;
+	const struct plan *first;
+	int result = 0;
+
+	plan->components =
+		spec_arena_alloc(&plan->arena, count * sizeof(*plan->components));
+	if (!plan->components)
+		return -ENOMEM;
+	plan->component_specs = specs;
+	plan->components_count = count;
+	for (size_t i = 0; i < count && result != -ENOMEM; i++) {
+		int rc = plan_make(&plan->components[i], &specs[i], work->site,
+				   work->diag);
+
+		if (rc < 0)
+			result = rc;
+	}
+	if (work->spec->batch.array.range.given ||
+	    (plan_sweep_points(work->spec) > 0 &&
+	     work->spec->sweep.as.number != SPEC_SWEEP_FILES)) {
+		diag_add(work->diag, DIAG_ERROR, "plan-batch", &work->spec->het.place,
+			 "Slurm has no arrays of heterogeneous jobs");
+		result = -EINVAL;
+	}
+	if (result < 0)
+		return result;
+	/* What holds for the job as a whole is the same in each. */
+	first = &plan->components[0];
+	plan->launcher = first->launcher;
+	plan->launcher_given = first->launcher_given;
+	plan->shape = first->shape;
+	plan->dialect = first->dialect;
+	plan->means = first->means;
+	plan->rendezvous = first->rendezvous;
+	plan->srank = first->srank;
+	plan->env = first->env;
+	plan->env_count = first->env_count;
+	plan->omp_auto = first->omp_auto;
+	add_up(plan);
+	return plan_resolve_batch(work);
 }
 
 int plan_make(struct plan *plan, const struct spec *spec, const struct spec_site *site,
 	      struct diag *diag)
 {
 	struct plan_work work = {.plan = plan, .spec = spec, .site = site, .diag = diag};
+	int sweep = plan_sweep_check(spec, diag);
+	int rc = spec->het.count ? make_components(&work) : make(&work);
 
-	return make(&work);
+	return rc < 0 ? rc : sweep;
 }
 
 static const char *plural(uint64_t count)
@@ -405,25 +486,45 @@ static const char *plural(uint64_t count)
 	return count == 1 ? "" : "s";
 }
 
-void plan_sentence(const struct plan *plan, char *text, size_t size)
+/* The shape of one component, without its sum. */
+static void describe_shape(const struct plan *plan, FILE *out)
 {
 	unsigned long long nodes = plan_value(plan, PLAN_NODES);
 	unsigned long long tasks = plan_value(plan, PLAN_NTASKS_PER_NODE);
 	unsigned long long workers = plan_value(plan, PLAN_WORKERS_PER_NODE);
-	unsigned long long ranks = plan_value(plan, PLAN_WORLD_SIZE);
 
+	fprintf(out, "%llu node%s x %llu task%s", nodes, plural(nodes), tasks,
+		plural(tasks));
 	if (plan->shape == LAUNCH_NODE)
-		snprintf(text, size,
-			 "%llu node%s x %llu task%s x %llu worker%s = %llu rank%s", nodes,
-			 plural(nodes), tasks, plural(tasks), workers, plural(workers),
-			 ranks, plural(ranks));
-	else
-		snprintf(text, size, "%llu node%s x %llu task%s = %llu rank%s", nodes,
-			 plural(nodes), tasks, plural(tasks), ranks, plural(ranks));
+		fprintf(out, " x %llu worker%s", workers, plural(workers));
+}
+
+void plan_sentence(const struct plan *plan, char *text, size_t size)
+{
+	unsigned long long ranks = plan_value(plan, PLAN_WORLD_SIZE);
+	char *line = NULL;
+	size_t length;
+	FILE *out = open_memstream(&line, &length);
+
+	text[0] = '\0';
+	if (!out)
+		return;
+	if (!plan->components_count)
+		describe_shape(plan, out);
+	for (size_t i = 0; i < plan->components_count; i++) {
+		fputs(i ? " + " : "", out);
+		describe_shape(&plan->components[i], out);
+	}
+	fprintf(out, " = %llu rank%s", ranks, plural(ranks));
+	if (fclose(out) == 0)
+		snprintf(text, size, "%s", line);
+	free(line);
 }
 
 void plan_clear(struct plan *plan)
 {
+	for (size_t i = 0; i < plan->components_count; i++)
+		plan_clear(&plan->components[i]);
 	spec_arena_free(&plan->arena);
 	memset(plan, 0, sizeof(*plan));
 }

@@ -4,15 +4,25 @@
 
 #include "gen/plan/plan.h"
 
+/* Contradictions that are told in one run; as many as there are identities. */
+#define PLAN_FAILURES_MAX 16
+
 /* What plan_make() works with. */
 struct plan_work {
 	struct plan *plan;
 	const struct spec *spec;
 	const struct spec_site *site;
 	struct diag *diag;
+	bool gpus;          /* the job has GPUs: the identities that speak of them hold */
+	bool auto_cpus;     /* cpus_per_task: auto */
+	size_t workers_arg; /* index in plan->run.args of mmdet's num_workers: auto */
 	/* For each quantity the set (bits) of quantities that were not inferred behind
 	 * it. */
 	uint32_t roots[PLAN_QUANTITIES];
+	/* The identities (bits) that fail, and the roots behind each that was told. */
+	uint32_t failed;
+	uint32_t told[PLAN_FAILURES_MAX];
+	size_t told_count;
 };
 
 /* A value that needs no identity; REASON is static or in the plan's arena. */
@@ -25,18 +35,63 @@ void plan_set(struct plan_work *work, enum plan_quantity quantity, uint64_t valu
  */
 const struct diag_place *plan_latest_place(const struct plan_work *work, uint32_t roots);
 
+/* The given number that QUANTITY is or comes from; NULL: none. */
+static inline const struct diag_place *plan_place_of(const struct plan_work *work,
+						     enum plan_quantity quantity)
+{
+	return plan_latest_place(work, work->roots[quantity]);
+}
+
 /*
- * Applies the identities of the plan's shape until nothing new follows. GPUS: those that
- * speak of GPUs hold too. Reports the first that fails; others would only echo it. 0;
- * -EINVAL; -ENOMEM.
+ * Applies the identities of the plan's shape until nothing new follows. Reports all that
+ * fail, but for those that only echo another. 0; -EINVAL; -ENOMEM.
  */
-int plan_propagate(struct plan_work *work, bool gpus);
+int plan_propagate(struct plan_work *work);
 
 /* Fills plan->checked with the identities that hold. -ENOMEM. */
-int plan_list_identities(struct plan_work *work, bool gpus);
+int plan_list_identities(struct plan_work *work);
 
-/* Fills plan->run. */
-int plan_resolve_run(struct plan_work *work);
+/*
+ * Settles every number and the memory, on the nodes of plan->partition (NULL: unknown),
+ * and compares them with its limits. 0; -EINVAL; -ENOMEM.
+ */
+int plan_settle(struct plan_work *work);
+
+/*
+ * The same with the partition that the spec names, or the one that plan_choose() finds in
+ * the site profile.
+ */
+int plan_choose(struct plan_work *work);
 
 /* Compares the plan with the limits of its partition and with the GPU dialect. */
 int plan_check_limits(struct plan_work *work);
+
+/* cpus_per_task: auto. Sets the number where none follows from others. */
+int plan_share_cpus(struct plan_work *work);
+
+/* Fills plan->memory. */
+int plan_ask_memory(struct plan_work *work);
+
+/* CPUs of a node of PARTITION that jobs may use; 0: unknown. */
+uint64_t plan_usable_cpus(const struct spec_partition *partition);
+
+/* CPUs of a node of plan->partition that the job takes from others. */
+uint64_t plan_taken_cpus(const struct plan_work *work);
+
+/* Fills plan->run, and of MMDetection plan->training where the numbers are known. */
+int plan_resolve_run(struct plan_work *work);
+
+/* The arguments of MMDetection's tools/train.py, into plan->run. */
+int plan_take_mmdet(struct plan_work *work);
+
+/* Samples of MMDetection's ranks against those of the config, into plan->training. */
+int plan_check_training(struct plan_work *work);
+
+/* One more argument of plan->run. TEXT NULL: -ENOMEM. */
+int plan_add_arg(struct plan_work *work, const char *text);
+
+/* Fills plan->batch, but for the partition. */
+int plan_resolve_batch(struct plan_work *work);
+
+/* Fills plan->means, rendezvous, env, srank. */
+int plan_resolve_settings(struct plan_work *work);

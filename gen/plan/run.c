@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a rank runs: the section `run` in one of its three forms, or MMDetection's
- * training script with the arguments that the section `mmdet` stands for.
+ * training script, see mmdet.c.
  */
 #include "gen/plan/resolve.h"
 
 #include "gen/spec/arena.h"
+#include "gen/spec/read.h"
 #include "spank/launch/nearest.h"
 
 #include <ctype.h>
@@ -13,17 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* MMDetection 3.x: tools/train.py, run from the root of its source tree. */
-#define MMDET_SCRIPT "tools/train.py"
-
-/*
- * The value of tools/train.py's --launcher: it reads RANK, LOCAL_RANK, WORLD_SIZE,
- * MASTER_ADDR and MASTER_PORT (mmengine/dist/utils.py), which the plugin gives to every
- * rank in the worker shape, and torchrun and accelerate to theirs in the node shape.
- */
-#define MMDET_LAUNCHER "pytorch"
-
-static int add_arg(struct plan_work *work, const char *text)
+int plan_add_arg(struct plan_work *work, const char *text)
 {
 	struct plan *plan = work->plan;
 	const char **args = spec_arena_grow(&plan->arena, plan->run.args, plan->run.count,
@@ -41,7 +32,7 @@ static int add_words(struct plan_work *work, const struct spec_value *words, siz
 	int rc = 0;
 
 	for (size_t i = first; i < words->count && rc == 0; i++)
-		rc = add_arg(work, words->items[i].text);
+		rc = plan_add_arg(work, words->items[i].text);
 	return rc;
 }
 
@@ -146,89 +137,6 @@ static int refuse_nested(struct plan_work *work, const struct diag_place *place)
 	return 0;
 }
 
-static bool is_option(const char *word, const char *option)
-{
-	size_t length = strlen(option);
-
-	return strncmp(word, option, length) == 0 &&
-	       (word[length] == '\0' || word[length] == '=');
-}
-
-/* `--launcher` or `--work-dir` in run.args would silently win over ours: argparse takes
- * the last. */
-static int check_mmdet_args(struct plan_work *work)
-{
-	static const char *const ours[] = {"--launcher", "--work-dir"};
-	const struct spec_value *args = &work->spec->run.args;
-	int rc = 0;
-
-	for (size_t i = 0; i < args->count; i++) {
-		const char *word = args->items[i].text;
-
-		if (is_option(word, ours[0])) {
-			diag_add(work->diag, DIAG_ERROR, "plan-run",
-				 &args->items[i].place,
-				 "%s stands in run.args, but mmdet adds it to fit the "
-				 "launcher; remove it",
-				 ours[0]);
-			rc = -EINVAL;
-		} else if (is_option(word, ours[1]) && work->spec->mmdet.work_dir.given) {
-			diag_add(
-				work->diag, DIAG_ERROR, "plan-run", &args->items[i].place,
-				"%s stands in run.args and as mmdet.work_dir; remove one",
-				ours[1]);
-			rc = -EINVAL;
-		}
-	}
-	return rc;
-}
-
-static int take_mmdet(struct plan_work *work)
-{
-	const struct spec *spec = work->spec;
-	const struct spec_value *other =
-		spec->run.command.given ? &spec->run.command : &spec->run.module;
-	struct plan_run *run = &work->plan->run;
-	int rc = check_mmdet_args(work);
-
-	if (!spec->mmdet.config.given) {
-		diag_add(work->diag, DIAG_ERROR, "plan-run", &spec->mmdet.work_dir.place,
-			 "mmdet.work_dir is given without mmdet.config");
-		rc = -EINVAL;
-	}
-	if (other->given) {
-		diag_add(work->diag, DIAG_ERROR, "plan-run", &other->place,
-			 "mmdet runs MMDetection's own script; give run.script for "
-			 "another "
-			 "one, or write all arguments here and remove mmdet");
-		rc = -EINVAL;
-	}
-	if (work->plan->launcher->bare) {
-		diag_add(work->diag, DIAG_ERROR, "plan-run", &spec->launcher.place,
-			 "launcher %s leaves the ranks to PMIx, and MMDetection reads "
-			 "RANK, "
-			 "LOCAL_RANK and MASTER_ADDR",
-			 work->plan->launcher->name);
-		diag_fix(work->diag, "launcher: torchrun or launcher: mmengine");
-		rc = -EINVAL;
-	}
-	if (rc < 0)
-		return rc;
-	run->kind = PLAN_SCRIPT;
-	run->target = spec->run.script.given ? spec->run.script.text : MMDET_SCRIPT;
-	rc = add_arg(work, spec->mmdet.config.text);
-	if (rc == 0 && spec->mmdet.work_dir.given) {
-		rc = add_arg(work, "--work-dir");
-		if (rc == 0)
-			rc = add_arg(work, spec->mmdet.work_dir.text);
-	}
-	if (rc == 0)
-		rc = add_arg(work, "--launcher");
-	if (rc == 0)
-		rc = add_arg(work, MMDET_LAUNCHER);
-	return rc;
-}
-
 /* Which of script, command and module is given; exactly one may be. */
 static int take_run(struct plan_work *work)
 {
@@ -276,13 +184,36 @@ static int take_run(struct plan_work *work)
 	return refuse_nested(work, &forms[first].value->place);
 }
 
+/* The first key of the section mmdet that is given; NULL: none is. */
+static const struct spec_value *any_of_mmdet(const struct spec *spec, const char **name)
+{
+	const struct spec_field *section = spec_field_find(spec_fields, "mmdet");
+
+	for (const struct spec_field *field = section->fields; field->name; field++) {
+		const struct spec_value *value =
+			(const void *)((const char *)spec + field->offset);
+
+		*name = field->name;
+		if (value->given)
+			return value;
+	}
+	return NULL;
+}
+
 int plan_resolve_run(struct plan_work *work)
 {
 	const struct spec *spec = work->spec;
 	struct plan_run *run = &work->plan->run;
-	bool mmdet = spec->mmdet.config.given || spec->mmdet.work_dir.given;
-	int rc = mmdet ? take_mmdet(work) : take_run(work);
+	const char *name;
+	const struct spec_value *mmdet = any_of_mmdet(spec, &name);
+	int rc = 0;
 
+	if (mmdet && !spec->mmdet.config.given) {
+		diag_add(work->diag, DIAG_ERROR, "plan-run", &mmdet->place,
+			 "mmdet.%s is given without mmdet.config", name);
+		return -EINVAL;
+	}
+	rc = mmdet ? plan_take_mmdet(work) : take_run(work);
 	if (rc < 0)
 		return rc;
 	if (spec->run.python.given && (run->kind == PLAN_COMMAND || run->python))

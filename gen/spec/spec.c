@@ -529,12 +529,34 @@ static int keep_override(struct spec *spec, const char *text)
 	return 0;
 }
 
+int spec_set(struct spec *spec, const char *path, const char *value,
+	     const struct diag_place *path_place, const struct diag_place *value_place,
+	     struct diag *diag)
+{
+	struct assignment parts = {.place = *value_place};
+	char *key = spec_arena_copy(&spec->arena, path, strlen(path));
+	struct spec saved = *spec;
+	int rc;
+
+	parts.value = spec_arena_copy(&spec->arena, value, strlen(value));
+	if (!key || !parts.value)
+		return -ENOMEM;
+	rc = find_field(spec, key, *path_place, &parts, diag);
+	if (rc == 0)
+		rc = apply(spec, &parts, diag);
+	if (rc < 0) {
+		/* A section may be half set; its old texts are still in the arena. */
+		saved.arena = spec->arena;
+		*spec = saved;
+	}
+	return rc;
+}
+
 int spec_override(struct spec *spec, const char *assignment, struct diag *diag)
 {
-	struct assignment parts = {0};
-	struct diag_place path = {.file = "-s", .column = 1};
+	struct diag_place path = {.file = "-s", .column = 1}, value;
 	const char *equals = strchr(assignment, '=');
-	struct spec saved;
+	const char *copy;
 	char *key;
 	int rc = keep_override(spec, assignment);
 
@@ -549,24 +571,16 @@ int spec_override(struct spec *spec, const char *assignment, struct diag *diag)
 			 assignment);
 		return -EINVAL;
 	}
-	key = spec_arena_copy(&spec->arena, assignment, (size_t)(equals - assignment));
-	parts.value = spec->overrides.items[spec->overrides.count - 1].text +
-		      (equals - assignment) + 1;
+	copy = spec->overrides.items[spec->overrides.count - 1].text +
+	       (equals - assignment) + 1;
+	key = strndup(assignment, (size_t)(equals - assignment));
 	if (!key)
 		return -ENOMEM;
-	parts.place = path;
-	parts.place.column = 2 + utf8_count(assignment, (size_t)(equals - assignment));
-	parts.place.end_column =
-		parts.place.column + utf8_count(parts.value, strlen(parts.value));
-	saved = *spec;
-	rc = find_field(spec, key, path, &parts, diag);
-	if (rc == 0)
-		rc = apply(spec, &parts, diag);
-	if (rc < 0) {
-		/* A section may be half set; its old texts are still in the arena. */
-		saved.arena = spec->arena;
-		*spec = saved;
-	}
+	value = path;
+	value.column = 2 + utf8_count(assignment, (size_t)(equals - assignment));
+	value.end_column = value.column + utf8_count(copy, strlen(copy));
+	rc = spec_set(spec, key, copy, &path, &value, diag);
+	free(key);
 	return rc;
 }
 

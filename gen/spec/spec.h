@@ -247,6 +247,15 @@ int spec_read_text(struct spec *spec, const char *file, const char *text, size_t
 int spec_override(struct spec *spec, const char *assignment, struct diag *diag);
 
 /*
+ * Sets what PATH, "resources.nodes", names to VALUE, as an override would, for who has
+ * them from elsewhere, with their places. Not counted among the overrides. Returns as
+ * spec_override().
+ */
+int spec_set(struct spec *spec, const char *path, const char *value,
+	     const struct diag_place *path_place, const struct diag_place *value_place,
+	     struct diag *diag);
+
+/*
  * Completes SPEC when all of it is read: what it does not say itself is said by DEFAULTS
  * (NULL: nothing more), and what a component of a heterogeneous job does not say, by
  * SPEC. Texts of DEFAULTS are borrowed. -ENOMEM.

@@ -24,7 +24,7 @@ teardown() {
 	[[ $status -eq 1 ]]
 	[[ ! -e out.sbatch ]]
 	# A fault of one word is told once, and not by what follows from it.
-	[[ ${lines[0]} == "typo.yaml:7:23: error: unknown key gpus_per_nod in resources; did you mean gpus_per_node? [spec-unknown-key]" ]]
+	[[ ${lines[0]} == "typo.yaml:8:23: error: unknown key gpus_per_nod in resources; did you mean gpus_per_node? [spec-unknown-key]" ]]
 	[[ $(srank gen typo.yaml 2>/dev/null) == "" ]]
 }
 
@@ -182,7 +182,7 @@ teardown() {
 	cp job.yaml "$name"
 	srank explain "$name" >out
 	refute grep -q $'\e' out
-	grep -qF 'given at \x1b[31mred\nline:7:20' out
+	grep -qF 'given at \x1b[31mred\nline:8:20' out
 }
 
 @test "-o to what is no file" {

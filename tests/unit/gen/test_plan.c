@@ -236,8 +236,9 @@ static void faults(void **state)
 		 "job.yaml:3:44: error: gpus = nodes 2000000 x gpus_per_node 2000000 is "
 		 "more than "
 		 "Slurm can count: nodes 2000000 (line 3), gpus_per_node 2000000 (line "
-		 "3) "
-		 "[plan-identity]\n"},
+		 "3) [plan-identity]\n"
+		 "job.yaml:3:44: error: gpus_per_node 2000000 is more than the plugin "
+		 "takes: 64 GPUs a node [plan-limit]\n"},
 		/* Zero GPUs, and words about GPUs. */
 		{"torch", "gpus: 0, tasks_per_gpu: 2",
 		 "job.yaml:3:19: error: no GPU is asked for here, but tasks_per_gpu "
@@ -542,7 +543,7 @@ static void examples(void **state)
 	static const struct {
 		const char *file, *launcher;
 		struct numbers numbers;
-		const char *args[5];
+		const char *args[6];
 	} rows[] = {
 		{"yolox-1x8.yaml",
 		 NULL,
@@ -556,17 +557,17 @@ static void examples(void **state)
 		 NULL,
 		 {"torchrun", "", 2, 16, 8, 1, 2, 1, 8, 16, 48, 6, 48, 8},
 		 {"configs/yolox/yolox_x_8xb8-300e_coco.py", "--work-dir",
-		  "./work_dirs/yolox_x_8x8", "--launcher", "pytorch"}},
+		  "./work_dirs/yolox_x_8x8", "--auto-scale-lr", "--launcher", "pytorch"}},
 		{"yolox-2x8.yaml",
 		 "torch",
 		 {"torch", "", 2, 16, 8, 1, 16, 8, 8, 16, 6, 6, 48, 1},
 		 {"configs/yolox/yolox_x_8xb8-300e_coco.py", "--work-dir",
-		  "./work_dirs/yolox_x_8x8", "--launcher", "pytorch"}},
+		  "./work_dirs/yolox_x_8x8", "--auto-scale-lr", "--launcher", "pytorch"}},
 		{"yolox-2x8.yaml",
 		 "mmengine",
 		 {"mmengine", "", 2, 16, 8, 1, 16, 8, 8, 16, 6, 6, 48, 1},
 		 {"configs/yolox/yolox_x_8xb8-300e_coco.py", "--work-dir",
-		  "./work_dirs/yolox_x_8x8", "--launcher", "pytorch"}},
+		  "./work_dirs/yolox_x_8x8", "--auto-scale-lr", "--launcher", "pytorch"}},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -592,7 +593,7 @@ static void examples(void **state)
 		assert_int_equal(job.plan.run.kind, PLAN_SCRIPT);
 		assert_string_equal(job.plan.run.python, "python");
 		assert_string_equal(job.plan.run.target, "tools/train.py");
-		while (count < 5 && rows[i].args[count])
+		while (count < 6 && rows[i].args[count])
 			count++;
 		assert_int_equal(job.plan.run.count, count);
 		for (size_t j = 0; j < count; j++)

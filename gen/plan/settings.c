@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the ranks are told: the value of SRANK, the variables that the script exports, and
+ * how ranks meet where there is no plugin to find it out.
+ */
+#include "gen/plan/resolve.h"
+
+#include "gen/spec/arena.h"
+#include "spank/launch/settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const addr_words[] = {"name", "ip", "nodeaddr"};
+
+/* The text of OWN, else of OTHER, else FALLBACK. */
+static const char *text_of(const struct spec_value *own, const struct spec_value *other,
+			   const char *fallback)
+{
+	return own->given ? own->text : other->given ? other->text : fallback;
+}
+
+static enum spec_means choose_means(const struct plan_work *work)
+{
+	if (!work->spec->plugin.given)
+		return spec_site_means(work->site);
+	switch (work->spec->plugin.number) {
+	case SPEC_PLUGIN_REQUIRE:
+		return SPEC_MEANS_PLUGIN;
+	case SPEC_PLUGIN_EXEC:
+		return SPEC_MEANS_EXEC;
+	case SPEC_PLUGIN_OFF:
+		return SPEC_MEANS_SHELL;
+	default:
+		return spec_site_means(work->site);
+	}
+}
+
+/* A value of the spec, and the key of the launch settings that it is for. */
+struct part {
+	const char *key;
+	const char *text;
+	const struct diag_place *place;
+};
+
+/*
+ * Writes the settings one after the other, and has each read as the plugin will, so that
+ * what does not go together (local=0 without mask, elastic= for another launcher) is told
+ * here, with its place.
+ */
+static int add_part(struct plan_work *work, struct launch_settings *settings, FILE *out,
+		    const struct part *part)
+{
+	struct launch_error error = {{0}};
+	char entry[sizeof(settings->gpus_map) + 64];
+
+	if (!part->text)
+		return 0;
+	snprintf(entry, sizeof(entry), "%s=%s", part->key, part->text);
+	fprintf(out, ",%s", entry);
+	if (launch_settings_parse(settings, entry, &error) == 0)
+		return 0;
+	diag_add(work->diag, DIAG_ERROR, "plan-settings", part->place, "%s", error.text);
+	return -EINVAL;
+}
+
+/* "MIN:MAX" of a job whose nodes meet by c10d and do not change. */
+static const char *fixed_elastic(struct plan_work *work)
+{
+	return spec_arena_format(&work->plan->arena, "%llu:%llu",
+				 (unsigned long long)plan_value(work->plan, PLAN_NODES),
+				 (unsigned long long)plan_value(work->plan, PLAN_NODES));
+}
+
+/* The text of the setting elastic=, or NULL; -EINVAL: another launcher, or no such nodes.
+ */
+static int take_elastic(struct plan_work *work, const char **text)
+{
+	const struct spec_value *elastic = &work->spec->rendezvous.elastic;
+	const struct spec_value *backend = &work->spec->rendezvous.backend;
+	const bool c10d = backend->given && strcmp(backend->text, "c10d") == 0;
+	const bool on = elastic->given && strcmp(elastic->text, "off") != 0;
+	const struct spec_value *value = on ? elastic : backend;
+	const unsigned long long nodes = plan_value(work->plan, PLAN_NODES);
+	unsigned long long least, most;
+
+	*text = NULL;
+	if (!on && !c10d)
+		return 0;
+	if (on && backend->given && !c10d) {
+		diag_add(work->diag, DIAG_ERROR, "plan-settings", &backend->place,
+			 "backend is %s, but elastic needs c10d", backend->text);
+		return -EINVAL;
+	}
+	if (!launch_launcher_takes(work->plan->launcher, LAUNCH_VALUE_ELASTIC)) {
+		diag_add(work->diag, DIAG_ERROR, "plan-settings", &value->place,
+			 "%s is for launcher torchrun, and the launcher is %s",
+			 on ? "elastic" : "backend", work->plan->launcher->name);
+		return -EINVAL;
+	}
+	*text = on ? elastic->text : fixed_elastic(work);
+	if (!*text)
+		return -ENOMEM;
+	/* A heterogeneous job's nodes are counted together, by the plugin. */
+	if (!on || work->spec->entry.given ||
+	    sscanf(elastic->text, "%llu:%llu", &least, &most) != 2 ||
+	    (least <= nodes && nodes <= most))
+		return 0;
+	diag_add(work->diag, DIAG_ERROR, "plan-settings", &elastic->place,
+		 "elastic %s does not fit %llu node%s: torchrun would wait for more, or "
+		 "leave some out",
+		 elastic->text, nodes, nodes == 1 ? "" : "s");
+	return -EINVAL;
+}
+
+static int name_settings(struct plan_work *work)
+{
+	const struct spec *spec = work->spec;
+	const struct spec_site *site = work->site;
+	struct plan *plan = work->plan;
+	/* The plugin has the site's settings from plugstack.conf. */
+	const bool own = plan->means == SPEC_MEANS_PLUGIN;
+	const struct spec_value none = {0};
+	const char *elastic, *copy;
+	struct launch_settings settings;
+	char port[16] = "", *text = NULL;
+	size_t length;
+	FILE *out;
+	int result = take_elastic(work, &elastic);
+
+	if (result == -ENOMEM)
+		return result;
+	if (spec->rendezvous.port.given && !spec->rendezvous.port.word)
+		snprintf(port, sizeof(port), "%u",
+			 (unsigned int)spec->rendezvous.port.number);
+	out = open_memstream(&text, &length);
+	if (!out)
+		return -ENOMEM;
+	launch_settings_init(&settings);
+	fputs(plan->launcher->name, out);
+	{
+		const struct spec_value *omp = &spec->binding.omp_threads;
+		const struct part parts[] = {
+			{"gpus", spec->binding.gpus.text, &spec->binding.gpus.place},
+			{"local", spec->binding.local.text, &spec->binding.local.place},
+			{"port", port[0] ? port : NULL, &spec->rendezvous.port.place},
+			{"ports",
+			 text_of(&spec->rendezvous.ports, own ? &none : &site->ports,
+				 NULL),
+			 &spec->rendezvous.ports.place},
+			{"addr",
+			 text_of(&spec->rendezvous.addr, own ? &none : &site->addr, NULL),
+			 &spec->rendezvous.addr.place},
+			{"suffix",
+			 text_of(&spec->rendezvous.suffix, own ? &none : &site->suffix,
+				 NULL),
+			 &spec->rendezvous.suffix.place},
+			{"domain",
+			 text_of(&spec->rendezvous.domain, own ? &none : &site->domain,
+				 NULL),
+			 &spec->rendezvous.domain.place},
+			{"busy", spec->rendezvous.busy.text,
+			 &spec->rendezvous.busy.place},
+			{"omp",
+			 omp->word && strcmp(omp->word, "keep") == 0 ? "keep" : NULL,
+			 &omp->place},
+			{"elastic", elastic, &spec->rendezvous.elastic.place},
+			{"verbose", spec->rendezvous.verbose.number ? "on" : NULL,
+			 &spec->rendezvous.verbose.place},
+		};
+
+		for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+			int rc = add_part(work, &settings, out, &parts[i]);
+
+			if (rc < 0)
+				result = rc;
+		}
+	}
+	if (fclose(out) != 0)
+		return -ENOMEM;
+	copy = spec_arena_copy(&plan->arena, text, length);
+	free(text);
+	plan->srank = copy;
+	return copy ? result : -ENOMEM;
+}
+
+static int take_rendezvous(struct plan_work *work)
+{
+	const struct spec *spec = work->spec;
+	const struct spec_site *site = work->site;
+	struct plan_rendezvous *rendezvous = &work->plan->rendezvous;
+	const char *ports = text_of(&spec->rendezvous.ports, &site->ports, NULL);
+	const struct spec_value *port = &spec->rendezvous.port;
+	unsigned int low = LAUNCH_PORT_LOW, high = LAUNCH_PORT_HIGH;
+
+	/* Read by the launch settings, which have checked it. */
+	if (ports)
+		sscanf(ports, "%u-%u", &low, &high);
+	rendezvous->addr = text_of(&spec->rendezvous.addr, &site->addr,
+				   addr_words[LAUNCH_ADDR_NAME]);
+	rendezvous->suffix = text_of(&spec->rendezvous.suffix, &site->suffix, "");
+	rendezvous->domain = text_of(&spec->rendezvous.domain, &site->domain, "");
+	rendezvous->port = port->given && !port->word ? (uint16_t)port->number : 0;
+	rendezvous->port_low = (uint16_t)low;
+	rendezvous->port_high = (uint16_t)high;
+	rendezvous->reserved = port->word && strcmp(port->word, "resv") == 0;
+	return 0;
+}
+
+/* One more variable; an error when the spec's own env has it. */
+static int add_variable(struct plan_work *work, const char *name, const char *text,
+			const char *key, const struct diag_place *place)
+{
+	struct plan *plan = work->plan;
+
+	for (size_t i = 0; i < work->spec->env.count; i++) {
+		const struct spec_item *item = &work->spec->env.items[i];
+
+		if (strcmp(item->name, name) != 0)
+			continue;
+		diag_add(work->diag, DIAG_ERROR, "plan-settings", place,
+			 "%s says what %s is, and so does env on line %u; remove one",
+			 key, name, item->place.line);
+		return -EINVAL;
+	}
+	if (!text)
+		return -ENOMEM;
+	plan->env[plan->env_count++] = (struct spec_item){name, text, *place};
+	return 0;
+}
+
+static int take_variables(struct plan_work *work)
+{
+	const struct spec *spec = work->spec;
+	struct plan *plan = work->plan;
+	const struct spec_value *master = &spec->rendezvous.master;
+	const struct spec_value *omp = &spec->binding.omp_threads;
+	const struct spec_value *restarts = &spec->rendezvous.max_restarts;
+	int result = 0, rc = 0;
+
+	plan->env = spec_arena_alloc(&plan->arena,
+				     (spec->env.count + 3) * sizeof(*plan->env));
+	if (!plan->env)
+		return -ENOMEM;
+	for (size_t i = 0; i < spec->env.count; i++)
+		plan->env[plan->env_count++] = spec->env.items[i];
+	if (master->given && strcmp(master->text, "first") != 0)
+		result = add_variable(work, "MASTER_ADDR", master->text,
+				      "rendezvous.master", &master->place);
+	plan->omp_auto = !omp->given || (omp->word && strcmp(omp->word, "auto") == 0);
+	if (omp->given && !omp->word)
+		rc = add_variable(work, "OMP_NUM_THREADS",
+				  spec_arena_format(&plan->arena, "%llu",
+						    (unsigned long long)omp->number),
+				  "binding.omp_threads", &omp->place);
+	if (rc < 0)
+		result = rc;
+	if (!restarts->given)
+		return result;
+	if (!launch_launcher_takes(plan->launcher, LAUNCH_VALUE_ELASTIC)) {
+		diag_add(work->diag, DIAG_ERROR, "plan-settings", &restarts->place,
+			 "max_restarts is for launcher torchrun, and the launcher is %s",
+			 plan->launcher->name);
+		return -EINVAL;
+	}
+	/* The default of torchrun's --max-restarts (torch/distributed/run.py). */
+	rc = add_variable(work, "PET_MAX_RESTARTS",
+			  spec_arena_format(&plan->arena, "%llu",
+					    (unsigned long long)restarts->number),
+			  "rendezvous.max_restarts", &restarts->place);
+	return rc < 0 ? rc : result;
+}
+
+int plan_resolve_settings(struct plan_work *work)
+{
+	int (*const parts[])(struct plan_work *) = {name_settings, take_rendezvous,
+						    take_variables};
+	int result = 0;
+
+	work->plan->means = choose_means(work);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		int rc = parts[i](work);
+
+		if (rc == -ENOMEM)
+			return rc;
+		if (rc < 0)
+			result = rc;
+	}
+	return result;
+}
