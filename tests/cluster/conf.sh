@@ -3,8 +3,8 @@
 #
 # The files that a private cluster's hosts read: a copy of the machine's /etc with Slurm's
 # configuration, the hosts' names and the user "researcher" in it. Sourced by cluster, whose
-# `opt`, `partitions`, `plugstack`, `conf`, `environment`, `gres` and `mounts` hold the command
-# line.
+# `opt`, `partitions`, `plugstack`, `cgroup`, `conf`, `environment`, `gres` and `mounts` hold
+# the command line.
 # shellcheck disable=SC2154
 
 readonly RESEARCHER_ID=20001
@@ -235,6 +235,7 @@ conf_cgroup()
 	fi
 	printf 'CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\n'
 	[[ -z ${opt[constrain-devices]} ]] || printf 'ConstrainDevices=yes\n'
+	((${#cgroup[@]} == 0)) || printf '%s\n' "${cgroup[@]}"
 }
 
 conf_plugstack()

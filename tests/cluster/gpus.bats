@@ -17,30 +17,84 @@ source "${BATS_TEST_DIRNAME:?}/steps.bash"
 # The site's line in plugstack.conf: GPUs and CPUs are described below /mnt/machine.
 readonly SITE="optional $PLUGIN sysroot=/mnt/machine"
 
-# plant MACHINE TREE: what Linux and NVIDIA's driver show on a recorded machine, which is described in
-# tests/unit/launch/machines (machine.h says how).
+# plant MACHINE FOLDER: into FOLDER/machine what Linux and the makers' drivers show on a recorded
+# machine (tests/unit/launch/machines, of which machine.h there says how they are written). Number N of
+# its GPUs is /dev/nvidiaN of the hosts.
 plant()
 {
-	local word a b c range cpu folder
-	while read -r word a b c; do
+	local tree=$2/machine make='' word a b c d device node=0
+	while read -r word a b c d; do
 		case $word in
+		vendor) make=$a ;;
+		board) put sys/class/dmi/id/board_name <<<"$a $b $c $d" ;;
 		package)
-			for range in ${a//,/ }; do
-				for ((cpu = ${range%-*}; cpu <= ${range#*-}; cpu++)); do
-					folder=$2/sys/devices/system/cpu/cpu$cpu/topology
-					mkdir -p "$folder"
-					echo "$a" >"$folder/package_cpus_list"
-				done
-			done
+			put_each "$a" topology/package_cpus_list
+			[[ $make != amd ]] || put "sys/class/kfd/kfd/topology/nodes/$((node++))/gpu_id" <<<0
 			;;
 		gpu)
-			mkdir -p "$2/proc/driver/nvidia/gpus/$b" "$2/sys/bus/pci/devices/$b"
-			printf 'Device Minor: \t %d\n' "$a" >"$2/proc/driver/nvidia/gpus/$b/information"
-			echo "$c" >"$2/sys/bus/pci/devices/$b/local_cpulist"
+			put "sys/bus/pci/devices/$b/local_cpulist" <<<"$c"
+			[[ -z $d ]] || put_each "$d" cache/index3/shared_cpu_list
+			case $make in
+			nvidia)
+				put "proc/driver/nvidia/gpus/$b/information" <<<$'Device Minor: \t '"$a"
+				;;
+			amd)
+				IFS=:. read -r _ c d device <<<"$b"
+				put "sys/class/kfd/kfd/topology/nodes/$node/gpu_id" <<<$((1000 + node))
+				put "sys/class/kfd/kfd/topology/nodes/$((node++))/properties" <<-END
+					vendor_id 4098
+					location_id $((0x$c << 8 | 0x$d << 3 | 0x$device))
+					domain $((0x${b%%:*}))
+					drm_render_minor $((128 + a))
+				END
+				;;
+			esac
 			;;
 		esac
 	done <"$top/tests/unit/launch/machines/$1.txt"
-	echo "0-255" >"$2/sys/devices/system/cpu/online"
+	put sys/devices/system/cpu/online <<<0-255
+}
+
+# put FILE: standard input into a file of the tree.
+put()
+{
+	mkdir -p "$tree/${1%/*}"
+	cat >"$tree/$1"
+}
+
+# put_each LIST FILE: the list of CPUs into a file of each of them.
+put_each()
+{
+	local range cpu folders=()
+	for range in ${1//,/ }; do
+		for ((cpu = ${range%-*}; cpu <= ${range#*-}; cpu++)); do
+			folders+=("$tree/sys/devices/system/cpu/cpu$cpu/${2%/*}")
+		done
+	done
+	mkdir -p "${folders[@]}"
+	tee "${folders[@]/%//${2##*/}}" <<<"$1" >/dev/null
+}
+
+# boot_machine CLUSTER MACHINE SOCKETS NUMA-NODES [OPTION]...: hosts like the machine, with as many
+# NUMA nodes of 16 cores in each socket, and as second threads of all of them the higher CPUs.
+boot_machine()
+{
+	local cores=$(($3 * $4 * 16)) cpus=() core mount=$BATS_FILE_TMPDIR/$2
+	if [[ ! -e $mount ]]; then
+		plant "$2" "$mount"
+		# In the same build folder as the plugin.
+		cp "${SRANK_PLUGIN%/spank/*}/tests/cluster/manycpus.so" "$mount"
+	fi
+	for ((core = 0; core < cores; core++)); do
+		cpus+=("$core" $((core + cores)))
+	done
+	SRANK_CLUSTER=$1
+	cluster_need "$1" --gpus 8 --cpus $((2 * cores)) --sockets "$3" --threads 2 \
+		--conf SelectTypeParameters=CR_Core --plugstack "$SITE" --mount "$mount:/mnt" \
+		--env LD_PRELOAD=/mnt/manycpus.so --env SRANK_TEST_CPUS=$((2 * cores)) \
+		--env "HWLOC_SYNTHETIC=pack:$3 numa:$4 core:16 pu:2(indexes=$(IFS=, && echo "${cpus[*]}"))" \
+		"${@:5}"
+	cluster install "$here/gpu-show" "$here/step-show"
 }
 
 # The DGX A100: 2 sockets of 4 NUMA nodes of 16 cores, CPUs N and N+128 in one core. Its GPUs 0 and 1
@@ -48,40 +102,23 @@ plant()
 # 7 near node 5 (80-95).
 boot_dgx()
 {
-	local cpus=() core
-	for ((core = 0; core < 128; core++)); do
-		cpus+=("$core" $((core + 128)))
-	done
-	cluster_need "$1" --nodes 1 --gpus 8 --gpu-type a100 --cpus 256 --sockets 2 --threads 2 \
-		--conf SelectTypeParameters=CR_Core --plugstack "$SITE" --mount "$BATS_FILE_TMPDIR/mnt:/mnt" \
-		--env LD_PRELOAD=/mnt/manycpus.so --env SRANK_TEST_CPUS=256 \
-		--env "HWLOC_SYNTHETIC=pack:2 numa:4 core:16 pu:2(indexes=$(IFS=, && echo "${cpus[*]}"))" "${@:2}"
-	cluster install "$here/gpu-show" "$here/step-show"
+	boot_machine "$1" dgx_a100 2 4 --nodes 2 --gpu-type a100 "${@:2}"
 }
 
 setup_file()
 {
-	# In the same build folder as the plugin.
-	local library=${SRANK_PLUGIN%/spank/*}/tests/cluster/manycpus.so
 	cluster_possible
-	[[ -e $library ]] || {
-		echo "there is no $library: build first" >&2
-		return 1
-	}
-	mkdir "$BATS_FILE_TMPDIR/mnt"
-	cp "$library" "$BATS_FILE_TMPDIR/mnt"
-	plant dgx_a100 "$BATS_FILE_TMPDIR/mnt/machine"
 	boot_dgx gpus --task-plugin task/affinity
-	[[ ! -e /sys/fs/cgroup/devices/cgroup.procs ]] || SRANK_CLUSTER=gpus-caged boot_dgx gpus-caged \
-		--task-plugin task/affinity,task/cgroup --constrain-devices
+	[[ ! -e /sys/fs/cgroup/devices/cgroup.procs ]] ||
+		boot_dgx gpus-caged --task-plugin task/affinity,task/cgroup --constrain-devices
 }
 
 teardown_file()
 {
-	cluster down
-	cluster down --name gpus-caged
-	cluster down --name gpus-makes
-	cluster down --name gpus-parts
+	local name
+	for name in '' -caged -cpus -lumi -makes -parts; do
+		cluster down --name "gpus$name"
+	done
 }
 
 setup()
@@ -365,16 +402,16 @@ mask()
 @test "caged: what a task is given it may open, and the others are in their places" {
 	local hold
 	# Relative to the job, and in the order of the masks: the job's GPUs are the node's 4 to 7.
-	hold=$(user sbatch --parsable -n1 -c2 --gres=gpu:4 --output=/dev/null --wrap 'sleep 60')
+	hold=$(user sbatch --parsable -w node1 -n1 -c2 --gres=gpu:4 --output=/dev/null --wrap 'sleep 60')
 	until [[ $(user squeue --noheader --jobs="$hold" --format=%T) == RUNNING ]]; do
 		sleep 0.1
 	done
-	good srun -n4 -c16 -m block:block --gres=gpu:4 --srank=torch,verbose \
+	# Cores 64-79 are NUMA node 4, 80-95 node 5, which has the GPUs 6 and 7.
+	good srun -w node1 -n4 -c16 --gres=gpu:4 --cpu-bind=map_cpu:88,80,72,64 --srank=torch \
 		gpu-show CUDA_VISIBLE_DEVICES SLURM_STEP_GPUS
 	output=$(sort -n <<<"$output")
-	[[ $(cut -d ' ' -f 5 <<<"$output" | sort -u) == 4,5,6,7 ]]
-	# Cores 64-71 and 72-79 of NUMA node 4, 80-87 and 88-95 of node 5, which is that of GPUs 6 and 7.
-	is own 4,5,6,7
+	[[ $(cut -d ' ' -f 4,5 <<<"$output" | sort -u) == '2,3,0,1 4,5,6,7' ]]
+	is own 6,7,4,5
 	user scancel "$hold"
 	step -n8 -c32 -m block:block --srank=torch gpu-show
 	is own 0,2,3,1,4,6,7,5
@@ -382,23 +419,23 @@ mask()
 }
 
 # By the ids that Slurm gave; it is not for us to say which ones are nearest.
-@test "caged: Slurm's own binding stays, and verbose says so" {
-	local want options table
+slurms_choice_stays()
+{
+	local want options each
 	while IFS='|' read -r want options; do
-		step -n4 -c32 -m block:block --srank=torch,verbose $options gpu-show JAX_LOCAL_DEVICE_IDS
-		case $want in
-		each:*)
+		step -n4 -c32 -m block:block --srank=torch,verbose $options gpu-show
+		if [[ $want == each:* ]]; then
 			# So many each, and no two the same.
-			table=$(seen)
-			[[ $(tr ' ,' '\n' <<<"$table" | sort -u | wc -l) == $((4 * ${want#*:})) &&
-				$(tr ' ' '\n' <<<"$table" | tr -cd ',\n' | sort -u | tr -d '\n' | wc -c) == $((${want#*:} - 1)) ]] || {
-				printf '%s\n' "with $options" "$output" >&2
-				return 1
-			}
-			;;
-		*) is seen "$want" ;;
-		esac
-		[[ $stderr == *"order stands aside: Slurm gave the task of rank 0 "* && $stderr != *'all tasks'* ]] || {
+			each=${want#*:}
+			want=$(seen)
+			[[ $(tr ' ,' '\n' <<<"$want" | sort -u | wc -l) == $((4 * each)) ]] || want=differ
+			[[ $(tr ' ' '\n' <<<"$want" | awk -F, '{ print NF }' | sort -u) == "$each" ]] || want=$each
+		fi
+		is seen "$want" || {
+			echo "with $options" >&2
+			return 1
+		}
+		[[ $stderr == *'order stands aside: Slurm gave the task of rank 0 '* && $stderr != *'all tasks'* ]] || {
 			printf '%s\n' "with $options" "$stderr" >&2
 			return 1
 		}
@@ -409,6 +446,7 @@ mask()
 		3 2 1 0|--gpu-bind=map_gpu:3,2,1,0
 		7 0 7 0|--gpu-bind=map_gpu:7,0
 		0,1 6,7 0,1 6,7|--gpu-bind=mask_gpu:0x3,0xc0
+		0,1,2,3 0,1,2,3 0,1,2,3 0,1,2,3|--gpu-bind=closest
 	END
 	good srun -N1 -n4 -c32 --exclusive --gpus-per-task=2 --srank=torch,verbose gpu-show JAX_LOCAL_DEVICE_IDS
 	[[ $(seen | tr ' ,' '\n' | sort -u | wc -l) == 8 ]]
@@ -418,8 +456,18 @@ mask()
 	[[ $(cut -d ' ' -f 2 <<<"$output" | sort -u) == 0 && $stderr != *warning* ]]
 }
 
-# What Slurm leaves to all tasks is ordered; some releases unset its variables for these.
-@test "caged: the order is made of all that Slurm leaves open" {
+@test "Slurm's own binding stays, and verbose says so" {
+	slurms_choice_stays
+}
+
+@test "caged: Slurm's own binding stays, and verbose says so" {
+	slurms_choice_stays
+}
+
+# What Slurm leaves to all tasks is ordered; some releases unset its variables for these. Where no
+# device cgroup holds a job to its GPUs, some of them then leave it those of the others.
+all_that_is_left_is_ordered()
+{
 	local options
 	while read -r options; do
 		good srun -N1 -n4 -c32 -m block:block --exclusive --srank=torch $options gpu-show
@@ -443,6 +491,24 @@ mask()
 	END
 }
 
+@test "the order is made of all that Slurm leaves open" {
+	all_that_is_left_is_ordered
+}
+
+@test "caged: the order is made of all that Slurm leaves open" {
+	all_that_is_left_is_ordered
+}
+
+# However Slurm has spread them, which need not be evenly.
+@test "each node has an order of its own" {
+	local node
+	good srun -N2 -n8 -c32 -m block:block --gpus=8 --srank=torch gpu-show SLURMD_NODENAME SLURM_GPUS_ON_NODE
+	for node in node1 node2; do
+		[[ $(grep " $node " <<<"$output" | cut -d ' ' -f 3,5 | sort -u) =~ ^([0-7,]+)\ ([1-7])$ ]]
+		[[ $(tr , '\n' <<<"${BASH_REMATCH[1]}" | sort -u | wc -l) == "${BASH_REMATCH[2]}" ]]
+	done
+}
+
 # 22.05 unsets the variables of a task whose GPUs have a type, and leaves all of them open.
 @test "caged: whatever a type does, the GPUs that are named may be opened" {
 	local rank local_rank seen
@@ -452,16 +518,67 @@ mask()
 	done <<<"$output"
 }
 
+# Two tasks on the CPUs 0 and 1 that this machine has, by its own kernel: GPU 0 is near CPU 1.
+@test "the order follows the CPUs of a cgroup, too" {
+	local k want plugins options tree=$BATS_FILE_TMPDIR/two
+	[[ -e /sys/fs/cgroup/cpuset/cgroup.procs ]] ||
+		skip 'SKIPPED, NOT PASSED: this machine has no cgroup v1 cpuset controller'
+	[[ $(</sys/devices/system/cpu/online) == 0-[1-9]* ]] ||
+		skip 'SKIPPED, NOT PASSED: needs the CPUs 0 and 1'
+	for k in 0 1; do
+		mkdir -p "$tree/machine/proc/driver/nvidia/gpus/0000:0$k:00.0" \
+			"$tree/machine/sys/bus/pci/devices/0000:0$k:00.0"
+		: >"$tree/machine/proc/driver/nvidia/gpus/0000:0$k:00.0/information"
+		echo $((1 - k)) >"$tree/machine/sys/bus/pci/devices/0000:0$k:00.0/local_cpulist"
+	done
+	SRANK_CLUSTER=gpus-cpus
+	while IFS='|' read -r plugins want options; do
+		cluster_need gpus-cpus --nodes 1 --gpus 2 --cpus 2 --sockets 1 --conf SelectTypeParameters=CR_Core \
+			--conf "TaskPlugin=${plugins// /}" --cgroup ConstrainCores=yes --plugstack "$SITE" --mount "$tree:/mnt"
+		cluster install "$here/gpu-show"
+		good srun --gres=gpu:2 --srank=torch $options gpu-show
+		is seen "${want% }" || {
+			echo "with $options, $plugins" >&2
+			return 1
+		}
+	done <<-'END'
+		task/cgroup |0,1 0,1 |-n2
+		task/cgroup |1,0 |-n1
+		task/cgroup,task/affinity |1,0 1,0 |-n2
+		task/cgroup,task/affinity |0,1 0,1 |-n2 --cpu-bind=map_cpu:1,0
+		task/cgroup,task/affinity |0,1 0,1 |-n2 --cpu-bind=none
+		task/cgroup,task/affinity |1,0 |-n1
+	END
+}
+
+# LUMI-G: one socket of 4 NUMA nodes of 16 cores, CPUs N and N+64 in one core, a chiplet for each 8
+# cores. The mappings are those that its user guide publishes (distribution-binding), and what the
+# chiplets of the tasks' CPUs say. Its driver counts GPUs as ROCm does.
+@test "AMD's GPUs follow the CPUs, too, on a node of LUMI" {
+	local want options
+	boot_machine gpus-lumi lumi_g 1 4 --nodes 1 --task-plugin task/affinity \
+		--gres 'Name=gpu File=/dev/nvidia[0-7] Flags=amd_gpu_env'
+	while IFS='|' read -r want options; do
+		step --srank=torch,verbose $options step-show ROCR_VISIBLE_DEVICES CUDA_VISIBLE_DEVICES
+		[[ $(cut -d ' ' -f 12- <<<"$output" | sort -u) == "${want// /} -" ]] || {
+			printf '%s\n' "with $options" "$output" "$stderr" >&2
+			return 1
+		}
+		[[ $(grep -c ' local$' <<<"$stderr") == 8 ]]
+	done <<-'END'
+		4,5,2,3,6,7,0,1 |-n8 -c16 -m block:block
+		0,1,2,3,4,5,6,7 |-n8 -c16 --cpu-bind=map_cpu:49,57,17,25,1,9,33,41
+		0,1,2,3,4,5,6,7 |-n8 -c16 --cpu-bind=mask_cpu:fe000000000000,fe00000000000000,fe0000,fe000000,fe,fe00,fe00000000,fe0000000000
+	END
+}
+
 # Nodes of one cluster with other makes of GPU, of which gres.conf says which variables they have. What
 # is AMD's its driver tells (its node 0 is the CPUs); the other make is not known by anything else.
 @test "each make of GPU has its variable, in one layer" {
 	local node want tree=$BATS_FILE_TMPDIR/makes
-	mkdir -p "$tree"/node{1,2,3}/machine/sys
-	plant dgx_a100 "$tree/node1/machine"
-	for node in 0 1 2 3 4; do
-		mkdir -p "$tree/node2/machine/sys/class/kfd/kfd/topology/nodes/$node"
-		echo $((node ? 1000 + node : 0)) >"$tree/node2/machine/sys/class/kfd/kfd/topology/nodes/$node/gpu_id"
-	done
+	plant dgx_a100 "$tree/node1"
+	plant lumi_g "$tree/node2"
+	mkdir -p "$tree/node3/machine"
 	SRANK_CLUSTER=gpus-makes
 	cluster_need gpus-makes --nodes 3 --gpus 4 --conf SelectTypeParameters=CR_Core \
 		--gres 'NodeName=node1 Name=gpu File=/dev/nvidia[0-3]' \
@@ -496,7 +613,7 @@ mask()
 		cluster_need gpus-parts --nodes 1 --gpus 4 --conf SelectTypeParameters=CR_Core \
 			--conf "GresTypes=gpu,$kind" --conf "NodeName=node1 CPUs=64 Gres=gpu:4,$kind:400" \
 			--gres 'Name=gpu File=/dev/nvidia[0-3]' "${gres[@]}" --plugstack "$SITE" \
-			--mount "$BATS_FILE_TMPDIR/mnt:/mnt"
+			--mount "$BATS_FILE_TMPDIR/dgx_a100:/mnt"
 		cluster install "$here/gpu-show"
 		good srun -n2 --gres="$kind:50" --srank=torch,gpus=mask,local=0 gpu-show \
 			JAX_LOCAL_DEVICE_IDS
