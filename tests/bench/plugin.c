@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the plugin costs, in CPU time: its work for a node and for a task, with the SPANK of
- * the unit tests under it, beside what people have in their scripts today, which each task
- * runs: a host name by scontrol and head, and a bash hook that sets the same variables.
- * A report, never a test: figures differ between machines, the ratios hold within a run.
+ * What the plugin costs, in CPU time: its work for a node and for a task, with the SPANK
+ * of the unit tests under it, beside what people have in their scripts today, which each
+ * task runs: a host name by scontrol and head, and a bash hook that sets the same
+ * variables. A report, never a test: figures differ between machines, the ratios hold
+ * within a run.
  */
 #include "tests/unit/launch/machine.h"
 #include "tests/unit/plugin/mock_spank.h"
@@ -22,7 +23,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#define ROUNDS	    301
+#define ROUNDS      301
 #define PEER_ROUNDS 21
 #define LOCAL_TASKS 8
 
@@ -97,8 +98,8 @@ static void step_of(uint32_t nodes, uint32_t rank)
 	mock->local_tasks = LOCAL_TASKS;
 }
 
-static void measure(const struct asked *asked, uint32_t nodes, uint32_t rank, double *node,
-		    double *task)
+static void measure(const struct asked *asked, uint32_t nodes, uint32_t rank,
+		    double *node, double *task)
 {
 	static double tasks[ROUNDS];
 
