@@ -3,6 +3,7 @@
  * `srank launchers` and `srank version`: what this build has.
  */
 #include "gen/cli/cli.h"
+#include "spank/exec/pmix.h"
 #include "spank/launch/launchers.h"
 
 #include <string.h>
@@ -79,6 +80,7 @@ enum cli_exit cli_version(const struct cli_command *command, int argc, char **ar
 	       yaml_get_version_string());
 	for (size_t i = 0; i < script_builtins_count; i++)
 		printf(" %s", script_builtins[i].name);
-	putchar('\n');
+	printf("\nPMIx %s\n", exec_pmix_version() ? exec_pmix_version()
+						   : "none: srank exec does without");
 	return CLI_FINE;
 }

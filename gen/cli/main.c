@@ -52,6 +52,19 @@ const struct cli_command cli_commands[] = {
 	 "  -o, --output FILE          write to FILE instead of standard output\n"
 	 "      --force                replace FILE when it differs\n",
 	 cli_site},
+	{"exec", "[--launcher L] [--gpus MODE] [OPTION]... [--] PROGRAM [ARGUMENT]...",
+	 "inside a step without the plugin: set its environment, become PROGRAM",
+	 "What the plugin would set for this task is set from SLURM_* and, under srun --mpi=pmix\n"
+	 "or mpirun, from PMIx: then rank 0 finds a free port and tells the others. Where the\n"
+	 "plugin is at work, PROGRAM is started at once. SRANK=LIST is heard as there.\n\n"
+	 "  -l, --launcher L           as `srank launchers` lists them\n"
+	 "  -g, --gpus MODE            order (default), mask, first, map:LIST, none\n"
+	 "      --port N               MASTER_PORT\n"
+	 "      --addr name|ip         which address of rank 0's node is MASTER_ADDR\n"
+	 "      --srank LIST           any other keys, as srun --srank=LIST takes them\n"
+	 "      --timeout SECONDS      how long to wait for the other ranks (120)\n"
+	 "      --no-pmix              SLURM_* alone; for programs that use MPI themselves\n",
+	 cli_exec},
 	{"launchers", "", "list the launchers, their shapes and variables",
 	 "A launcher of shape worker has one task per rank; of shape node, one task per node,\n"
 	 "which starts the ranks there.\n",

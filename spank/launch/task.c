@@ -42,21 +42,28 @@ static bool meets_here(const struct launch_facts *facts,
 				strcasecmp(addr, facts->user_addr) == 0));
 }
 
+/* Whether this task is to listen on MASTER_PORT here. */
+static bool listens(const struct launch_task *task)
+{
+	const struct launch_launcher *launcher = task->settings->launcher;
+
+	return task->facts->rank == 0 && !(launcher && launcher->bare) &&
+	       meets_here(task->facts, task->settings);
+}
+
 /* Rank 0 of a step whose programs meet at MASTER_PORT tests it before it starts. */
 static int test_port(const struct launch_task *task, struct launch_error *err)
 {
 	const struct launch_facts *facts = task->facts;
-	const struct launch_settings *settings = task->settings;
 	const char *fault, *cure;
 	struct launch_error text = {""};
 	enum launch_port_source source;
 	uint16_t port;
 	int r;
 
-	if (facts->rank != 0 || (settings->launcher && settings->launcher->bare) ||
-	    !meets_here(facts, settings))
+	if (!listens(task))
 		return 0;
-	r = launch_port(facts, settings, &port, &source, err);
+	r = launch_port(facts, task->settings, &port, &source, err);
 	if (r || source == LAUNCH_PORT_AGREED)
 		return r;
 	switch (launch_port_test(port)) {
@@ -75,7 +82,7 @@ static int test_port(const struct launch_task *task, struct launch_error *err)
 			     "port %u (%s) %s on %s, where rank 0 would listen; %s", port,
 			     launch_port_source_name(source), fault,
 			     facts->node ? facts->node : "this node", cure);
-	if (settings->busy_warns) {
+	if (task->settings->busy_warns) {
 		char line[sizeof(text.text) + 16];
 
 		snprintf(line, sizeof(line), "warning: %s", text.text);
@@ -84,6 +91,41 @@ static int test_port(const struct launch_task *task, struct launch_error *err)
 	}
 	return launch_error_set(err, r, "%s (busy=warn starts the step all the same)",
 				text.text);
+}
+
+int launch_task_find_port(const struct launch_task *task, uint16_t *port,
+			  struct launch_error *err)
+{
+	const struct launch_settings *settings = task->settings;
+	enum launch_port_source source;
+	uint16_t candidate;
+	int r = 0;
+
+	*port = 0;
+	if (!listens(task))
+		return 0;
+	for (uint32_t nth = 0; r == 0; nth++) {
+		r = launch_port_candidate(task->facts, settings, nth, &candidate, &source,
+					  err);
+		if (r == 0 && (source == LAUNCH_PORT_USER || source == LAUNCH_PORT_KEY))
+			return test_port(task, err);
+		if (r == 0 && launch_port_test(candidate) == 0) {
+			*port = candidate;
+			return 0;
+		}
+	}
+	if (r != -ERANGE)
+		return r;
+	/* Says which, and takes it all the same with busy=warn. */
+	return settings->busy_warns
+		       ? test_port(task, err)
+		       : launch_error_set(
+				 err, -EADDRINUSE,
+				 "all ports from %u to %u are taken on %s, where "
+				 "rank 0 would listen; name others with ports=, or "
+				 "set MASTER_PORT to a free one",
+				 settings->port_low, settings->port_high,
+				 task->facts->node ? task->facts->node : "this node");
 }
 
 /*

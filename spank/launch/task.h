@@ -28,6 +28,15 @@ struct launch_task {
 };
 
 /*
+ * Rank 0 finds a port of which it can tell the others, and PORT is to become their
+ * facts' agreed_port: the first of launch_port_candidate() on which it could listen. 0 in
+ * PORT: the first one holds, which somebody has set (and which is tested), or is not on
+ * this node. Errors as below; -EADDRINUSE also when all of ports= are taken.
+ */
+int launch_task_find_port(const struct launch_task *task, uint16_t *port,
+			  struct launch_error *err);
+
+/*
  * Fills ENV, which must be zeroed, with all that the task gets: its variables, its GPUs,
  * and the mark of launch_environment_mark(). Rank 0's port is tested, unless the ranks
  * have agreed on one. Errors as from launch_environment() and launch_gpus_bind();

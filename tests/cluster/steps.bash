@@ -155,3 +155,35 @@ differ()
 {
 	[[ $(printf '%s\n' "$@" | sort -u | wc -l) == "$#" ]]
 }
+
+# hold NODE ADDRESS PORT...: a process there that listens, until release.
+hold()
+{
+	rm -f "$(home released)" "$(home held)"
+	# shellcheck disable=SC2016
+	cluster run "$1" -- /usr/bin/python3 -c '
+import os, socket, sys, time
+held = []
+for port in sys.argv[2:]:
+    family = socket.AF_INET6 if ":" in sys.argv[1] else socket.AF_INET
+    held.append(socket.socket(family))
+    held[-1].bind((sys.argv[1], int(port)))
+    held[-1].listen()
+open("/home/researcher/held", "w").close()
+end = time.time() + 120
+while time.time() < end and not os.path.exists("/home/researcher/released"):
+    time.sleep(0.1)' "${@:2}" </dev/null >&2 3>&- &
+	holder=$!
+	until [[ -e $(home held) ]]; do
+		kill -0 "$holder"
+		sleep 0.05
+	done
+}
+
+release()
+{
+	[[ ${holder-} ]] || return 0
+	: >"$(home released)"
+	wait "$holder"
+	unset holder
+}

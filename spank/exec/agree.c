@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One exchange over PMIx. Only rank 0's port goes to all; the CPUs stay on their node, so
+ * that what a rank has to take in does not grow with the size of the job.
+ */
+#include "spank/exec/agree.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define KEY_PORT  "srank.port" /* "29500"; "0": as everybody knows; "": there is none */
+#define KEY_CPUS  "srank.cpus" /* "LOCALRANK CPUS" */
+#define KEY_PEERS "pmix.lpeers"
+
+/* Room for every other CPU and a comma. */
+#define CPUS_TEXT_MAX (LAUNCH_CPUS_MAX / 2 * 5)
+
+/* How long the present ranks are waited for when others are missing, in seconds. */
+#define ANSWER_TIME 3
+
+/* Names of missing ranks in a message. */
+#define MISSING_SHOWN 16
+
+/* Ranks that are looked at when some are missing: each is a message. */
+#define MISSING_MAX 4096
+
+static int put_port(struct exec_pmix *pmix, const struct launch_task *task,
+		    struct launch_error *err)
+{
+	char text[8] = "";
+	uint16_t port;
+	int r = launch_task_find_port(task, &port, err);
+
+	if (r == 0)
+		snprintf(text, sizeof(text), "%u", port);
+	/* The others are told of the failure, too, and need not wait. */
+	if (exec_pmix_put(pmix, EXEC_PMIX_ALL, KEY_PORT, text) && r == 0)
+		return launch_error_set(err, -EIO, "PMIx: the server takes no value");
+	return r;
+}
+
+static int put_cpus(struct exec_pmix *pmix, const struct launch_facts *facts,
+		    struct launch_error *err)
+{
+	char text[CPUS_TEXT_MAX + 16];
+	struct launch_cpuset mask;
+	int length = snprintf(text, sizeof(text), "%" PRIu32 " ", facts->local_rank);
+
+	if (launch_cpuset_affinity(0, &mask) == 0)
+		launch_cpuset_text(&mask, text + length, sizeof(text) - length);
+	return exec_pmix_put(pmix, EXEC_PMIX_NODE, KEY_CPUS, text)
+		       ? launch_error_set(err, -EIO, "PMIx: the server takes no value")
+		       : 0;
+}
+
+/*
+ * Rank 0 looks for all others; they look whether rank 0 is there to do so.
+ */
+static int name_missing(struct exec_pmix *pmix, const struct launch_facts *facts,
+			unsigned int seconds, struct launch_error *err)
+{
+	uint32_t last = facts->rank == 0 ? facts->ntasks - 1 : 0, count = 0;
+	char names[MISSING_SHOWN * 11 + 8] = "";
+	bool *missing;
+	size_t length = 0;
+
+	if (last >= MISSING_MAX)
+		last = MISSING_MAX - 1;
+	missing = calloc(last + 1, sizeof(*missing));
+	if (!missing || exec_pmix_missing(pmix, 0, last, ANSWER_TIME, missing)) {
+		free(missing);
+		return -ENOMEM;
+	}
+	for (uint32_t rank = 0; rank <= last; rank++) {
+		if (missing[rank] && count++ < MISSING_SHOWN)
+			length += snprintf(names + length, sizeof(names) - length,
+					   "%s%" PRIu32, length ? "," : "", rank);
+	}
+	free(missing);
+	if (count > MISSING_SHOWN)
+		snprintf(names + length, sizeof(names) - length, ",...");
+	if (facts->rank == 0 && count)
+		return launch_error_set(
+			err, -ETIMEDOUT,
+			"%" PRIu32 " of %" PRIu32 " ranks have not come to srank exec in "
+			"%u s: %s; every task of the step must start it, and their own "
+			"messages say why one ended (--timeout waits longer)",
+			count, facts->ntasks, seconds, names);
+	if (facts->rank == 0)
+		return launch_error_set(
+			err, -ETIMEDOUT,
+			"all ranks have come to srank exec, but PMIx did not bring their "
+			"values in %u s; --no-pmix does without",
+			seconds);
+	/* One line a node will do; on rank 0's own it is for the next one to say. */
+	if (count && (facts->local_rank == 0 || facts->rank == 1))
+		return launch_error_set(
+			err, -ETIMEDOUT,
+			"rank 0 has not come to srank exec in %u s; every task of the "
+			"step must start it, and its own message says why it ended "
+			"(--timeout waits longer)",
+			seconds);
+	/* Time for rank 0 to say it, before the first failure ends the step. */
+	sleep(ANSWER_TIME);
+	return -ETIMEDOUT;
+}
+
+static int get_port(struct exec_pmix *pmix, struct launch_facts *facts,
+		    struct launch_error *err)
+{
+	char *text;
+	long port;
+
+	if (exec_pmix_text(pmix, 0, KEY_PORT, &text))
+		return launch_error_set(err, -EIO,
+					"PMIx: rank 0's port did not arrive; --no-pmix "
+					"does without");
+	port = *text ? strtol(text, NULL, 10) : -1;
+	free(text);
+	if (port < 0 || port > UINT16_MAX)
+		return -EADDRINUSE;
+	facts->agreed_port = port;
+	return 0;
+}
+
+/* Text of one task; what is odd in it is no task's of ours. */
+static int take_cpus(const char *text, const struct launch_facts *facts,
+		     struct launch_cpuset *masks)
+{
+	char *cpus;
+	unsigned long local_rank = strtoul(text, &cpus, 10);
+
+	if (cpus == text || *cpus != ' ' || local_rank >= facts->local_size)
+		return -EINVAL;
+	return launch_cpuset_parse(&masks[local_rank], cpus + 1);
+}
+
+/*
+ * A task that has not all masks would number the GPUs in another way than those that
+ * have, and two ranks would share one: that is an error.
+ */
+static int get_cpus(struct exec_pmix *pmix, const struct launch_facts *facts,
+		    struct launch_cpuset *masks, struct launch_error *err)
+{
+	char *peers, *next, *end, *text;
+	unsigned long first, last;
+	int r = exec_pmix_text(pmix, EXEC_PMIX_JOB, KEY_PEERS, &peers);
+
+	for (next = r == 0 ? peers : NULL; r == 0 && *next; next = end) {
+		first = last = strtoul(next, &end, 10);
+		if (end != next && *end == '-')
+			last = strtoul(end + 1, &end, 10);
+		if (end == next || last < first || last >= facts->ntasks)
+			r = -EINVAL;
+		for (unsigned long rank = first; r == 0 && rank <= last; rank++) {
+			r = exec_pmix_text(pmix, rank, KEY_CPUS, &text);
+			if (r == 0)
+				r = take_cpus(text, facts, masks);
+			free(text);
+		}
+		end += *end == ',';
+	}
+	free(peers);
+	return r ? launch_error_set(err, -EIO,
+				    "PMIx: the CPUs of this node's tasks did not arrive; "
+				    "--no-pmix, or --gpus none, does without")
+		 : 0;
+}
+
+int exec_agree(struct exec_pmix *pmix, const struct launch_task *task,
+	       struct launch_facts *facts, struct launch_cpuset *masks,
+	       unsigned int seconds, struct launch_error *err)
+{
+	int failed = 0, r;
+
+	if (facts->rank == 0)
+		failed = put_port(pmix, task, err);
+	r = put_cpus(pmix, facts, err);
+	if (r == 0)
+		r = exec_pmix_fence(pmix, seconds, err);
+	if (r == -ETIMEDOUT)
+		return name_missing(pmix, facts, seconds, err);
+	if (r == 0)
+		r = failed ? failed : get_port(pmix, facts, err);
+	return r ? r : get_cpus(pmix, facts, masks, err);
+}

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From the facts of this task to its program. Everything that can fail comes before the
+ * first variable is set.
+ */
+#include "spank/exec/exec.h"
+
+#include "spank/exec/agree.h"
+#include "spank/exec/needs.h"
+#include "spank/exec/pmix.h"
+#include "spank/exec/source.h"
+#include "spank/launch/lookup.h"
+#include "spank/launch/rendezvous.h"
+#include "spank/launch/report.h"
+#include "spank/launch/task.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Of a program's name in a message. */
+#define NAME_SHOWN 200
+
+static void say(const char *line)
+{
+	fprintf(stderr, "srank exec: %s\n", line);
+}
+
+static int become(char **program)
+{
+	struct launch_error err = {""};
+	int error;
+
+	execvp(program[0], program);
+	error = errno;
+	launch_error_set(&err, -error, "%.*s: %s", NAME_SHOWN, program[0],
+			 error == ENOENT ? "no such program" : strerror(error));
+	say(err.text);
+	return error == ENOENT ? EXEC_NOT_FOUND : EXEC_NOT_STARTABLE;
+}
+
+static int apply(const struct launch_environment *env, struct launch_error *err)
+{
+	for (size_t i = 0; i < env->count; i++) {
+		const char *name = env->list[i].name, *value = env->list[i].value;
+
+		if (value ? setenv(name, value, 1) : unsetenv(name))
+			return launch_error_set(err, -errno, "cannot %s %s: %s",
+						value ? "set" : "unset", name,
+						strerror(errno));
+	}
+	return 0;
+}
+
+/*
+ * An MPI program is a PMIx client itself, and a process can be one only once: Open MPI
+ * 4.1 fails in MPI_Init when another client was there before it, in this process or in a
+ * child of it.
+ */
+static bool leaves_pmix(const struct exec_options *options, char **program)
+{
+	const struct launch_launcher *launcher = options->settings.launcher;
+	const char *rank = getenv("PMIX_RANK");
+	char library[NEEDS_NAME_MAX], line[512];
+
+	if (launcher && launcher->bare)
+		return true;
+	if (!exec_needs_mpi(program[0], library, sizeof(library)))
+		return false;
+	snprintf(line, sizeof(line),
+		 "%.*s uses MPI (%s), so PMIx is left to it: the port is tested, but not "
+		 "found by rank 0 (srank exec --no-pmix does the same without this line)",
+		 NAME_SHOWN, program[0], library);
+	launch_make_printable(line);
+	if (strcmp(rank, "0") == 0)
+		say(line);
+	return true;
+}
+
+/*
+ * Where PMIx cannot be had, the environment and the plugin's rules will do; but of ranks
+ * that are not Slurm's nothing else tells.
+ */
+static int connect_pmix(const struct exec_options *options, char **program,
+			struct exec_pmix **pmix, struct launch_error *err)
+{
+	struct launch_error text = {""};
+	bool foreign;
+	int r;
+
+	*pmix = NULL;
+	if (!exec_source_has_server())
+		return 0;
+	foreign = !exec_source_is_slurm();
+	if (!options->pmix || leaves_pmix(options, program))
+		return foreign ? launch_error_set(
+					 err, -ENOTSUP,
+					 "these ranks are not Slurm's, and only PMIx "
+					 "tells where they are; start them with srun")
+			       : 0;
+	r = exec_pmix_open(pmix, &text);
+	if (r == -ENOTSUP && !foreign) {
+		if (options->settings.verbose)
+			say(text.text);
+		return 0;
+	}
+	return r ? launch_error_set(err, r, "%s%s", text.text,
+				    foreign ? "" : " (--no-pmix does without)")
+		 : 0;
+}
+
+/*
+ * The devices of the step. Where Slurm has given this task fewer of them
+ * (--gpus-per-task,
+ * --gpu-bind), SLURM_GPUS_ON_NODE tells how many there are, but nothing which: their
+ * entries stay empty, and launch_gpus_bind() leaves Slurm's choice alone.
+ */
+static int read_gpus(const struct launch_facts *facts, struct launch_gpus **gpus,
+		     struct launch_error *err)
+{
+	const char *text = getenv("SLURM_GPUS_ON_NODE");
+	unsigned long on_node = text ? strtoul(text, NULL, 10) : 0;
+	int r;
+
+	if (!facts->gpus)
+		return 0;
+	*gpus = calloc(1, sizeof(**gpus));
+	if (!*gpus)
+		return -ENOMEM;
+	r = launch_gpus_read(*gpus, facts->gpus, getenv("SLURM_STEP_GPUS"), "", err);
+	if (r) {
+		free(*gpus);
+		*gpus = NULL;
+	} else if (on_node > (*gpus)->count && on_node <= LAUNCH_GPUS_MAX) {
+		(*gpus)->count = on_node;
+	}
+	return r;
+}
+
+static void report(const struct launch_task *task)
+{
+	const struct launch_facts *facts = task->facts;
+	const struct launch_report_node here = {
+		.masks = task->masks,
+		.ntasks = task->ntasks,
+		.devices = facts,
+		.gpus = task->gpus,
+	};
+	struct launch_error err = {""};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out;
+	int r;
+
+	if (facts->rank != 0 || !task->settings->verbose)
+		return;
+	out = open_memstream(&text, &size);
+	if (!out)
+		return;
+	r = launch_report(out, facts, task->settings, &here, &err);
+	if (fclose(out) == 0 && r == 0) {
+		for (char *next = text, *line; (line = strsep(&next, "\n"));) {
+			if (*line)
+				say(line);
+		}
+	} else if (launch_error_is_set(&err)) {
+		say(err.text);
+	}
+	free(text);
+}
+
+/*
+ * What addr= asks for beyond the node's name, of rank 0's node and with elastic= of this
+ * one. NodeAddr stands in slurm.conf, which a task may not even have.
+ */
+static int find_addresses(struct launch_facts *facts,
+			  const struct launch_settings *settings,
+			  struct launch_error *err)
+{
+	const struct {
+		int (*query)(const struct launch_facts *facts,
+			     const struct launch_settings *settings, char *name,
+			     size_t size, struct launch_error *err);
+		char **found;
+	} wanted[] = {
+		{launch_head_query, &facts->head_addr},
+		{launch_node_query, &facts->node_addr},
+	};
+	char name[LAUNCH_ADDR_MAX], addr[LAUNCH_ADDR_MAX];
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		int r = wanted[i].query(facts, settings, name, sizeof(name), err);
+
+		if (r < 0)
+			return r;
+		if (r == 0)
+			continue;
+		if (settings->addr == LAUNCH_ADDR_NODEADDR)
+			return launch_error_set(err, -EINVAL,
+						"addr=nodeaddr: only the plugin can ask "
+						"Slurm for it; use addr=ip or addr=name");
+		r = launch_look_up(name, facts->nnodes, addr, sizeof(addr), err);
+		if (r)
+			return r;
+		*wanted[i].found = strdup(addr);
+		if (!*wanted[i].found)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* Whether the ranks have anything to tell each other. */
+static bool has_others(const struct launch_facts *facts,
+		       const struct launch_settings *settings)
+{
+	return facts->ntasks > 1 && !facts->submitit && launch_has_ranks(facts, settings);
+}
+
+static int serve(const struct exec_options *options, struct exec_pmix *pmix,
+		 struct launch_facts *facts, struct launch_environment *env,
+		 struct launch_error *err)
+{
+	struct launch_task task = {
+		.facts = facts,
+		.settings = &options->settings,
+		.ntasks = facts->local_size,
+		.say = say,
+	};
+	struct launch_cpuset *masks = calloc(facts->local_size, sizeof(*masks));
+	struct launch_gpus *gpus = NULL;
+	int r = 0;
+
+	if (!masks)
+		return -ENOMEM;
+	task.masks = masks;
+	if (!facts->submitit)
+		r = find_addresses(facts, &options->settings, err);
+	if (r == 0 && options->settings.gpus != LAUNCH_GPUS_NONE)
+		r = read_gpus(facts, &gpus, err);
+	task.gpus = gpus;
+	if (facts->local_size == 1)
+		launch_cpuset_affinity(0, &masks[0]);
+	if (r == 0 && pmix && has_others(facts, &options->settings))
+		r = exec_agree(pmix, &task, facts, masks, options->timeout, err);
+	if (r == 0)
+		r = launch_task_environment(&task, env, err);
+	if (r == 0)
+		r = apply(env, err);
+	if (r == 0)
+		report(&task);
+	free(gpus);
+	free(masks);
+	return r;
+}
+
+/* Until every variable of this task is set. */
+static int prepare(const struct exec_options *options, struct exec_pmix *pmix,
+		   struct launch_error *err)
+{
+	struct launch_facts facts = {0};
+	struct launch_environment env = {0};
+	struct exec_source source = {0};
+	int r = exec_source_open(&source, pmix, err);
+
+	if (r == 0 && !launch_environment_is_marked(exec_source_get, &source)) {
+		r = exec_source_read(&source, &facts, err);
+		if (r == 0)
+			r = serve(options, pmix, &facts, &env, err);
+	}
+	launch_environment_clear(&env);
+	launch_facts_clear(&facts);
+	exec_source_close(&source);
+	return r;
+}
+
+/*
+ * srun drops what it has not read from its tasks when the step is ended for one of them
+ * (client_io_handler_abort(), called in Slurm's src/api/step_launch.c): this is its time
+ * to read.
+ */
+static void let_message_through(void)
+{
+	const struct timespec lead = {.tv_nsec = 300 * 1000 * 1000};
+
+	nanosleep(&lead, NULL);
+}
+
+/*
+ * What is wrong with the step is so for all its tasks, and one line a node will do. What
+ * only this task suffers, the others cannot know: they are ended.
+ */
+static void fail(struct exec_pmix *pmix, int r, struct launch_error *err)
+{
+	const char *local_rank = getenv("SLURM_LOCALID");
+	bool first = !local_rank || strcmp(local_rank, "0") == 0;
+	bool alone = r == -EHOSTUNREACH || r == -ENOMEM || r == -EIO;
+
+	/* Else another rank has something to say. */
+	if (r != -EADDRINUSE && r != -ETIMEDOUT)
+		launch_error_set(err, r, "%s", strerror(-r));
+	if (launch_error_is_set(err) && (first || r != -EINVAL)) {
+		say(err->text);
+		let_message_through();
+	}
+	if (pmix && alone)
+		exec_pmix_abort(pmix);
+}
+
+static const char *look_up(const char *name, void *arg)
+{
+	return getenv(name);
+}
+
+/*
+ * Before PMIx is opened, which a program that uses MPI would have to pay for. The mark in
+ * the environment of mpirun's ranks is that of the step in which mpirun's daemon runs.
+ */
+static bool is_served(void)
+{
+	return (!exec_source_has_server() || exec_source_is_slurm()) &&
+	       launch_environment_is_marked(look_up, NULL);
+}
+
+int exec_program(const struct exec_options *options, char **program)
+{
+	struct launch_error err = {""};
+	struct exec_pmix *pmix = NULL;
+	int r = 0;
+
+	if (options->settings.on && !is_served()) {
+		r = connect_pmix(options, program, &pmix, &err);
+		if (r == 0)
+			r = prepare(options, pmix, &err);
+		if (r) {
+			fail(pmix, r, &err);
+			return EXEC_FAILED;
+		}
+		exec_pmix_close(&pmix);
+	}
+	return become(program);
+}

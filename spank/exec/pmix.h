@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The PMIx client, as far as it is needed to learn where the ranks of a job are and to
+ * tell them a few values. libpmix is opened at run time, so that the command starts on a
+ * machine without it; what a process has of PMIx in the end is closed again, for the
+ * program that takes its place.
+ */
+#pragma once
+
+#include "spank/launch/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct exec_pmix;
+
+/* As a rank: the job as a whole. PMIX_RANK_WILDCARD in the PMIx standard. */
+#define EXEC_PMIX_JOB (UINT32_MAX - 1)
+
+/* A key that exec_pmix_fence() puts for every rank: exec_pmix_missing() asks for it. */
+#define EXEC_PMIX_HERE "srank.here"
+
+/* Longest name of a job (PMIX_MAX_NSLEN in the PMIx standard). */
+#define EXEC_PMIX_NAME_MAX 256
+
+/* What to put where; PMIX_LOCAL and PMIX_GLOBAL in the PMIx standard. */
+enum exec_pmix_scope {
+	EXEC_PMIX_NODE, /* for the ranks of this node */
+	EXEC_PMIX_ALL,  /* for all ranks */
+};
+
+/*
+ * Connects to the server. -ENOTSUP with ERR when there is no libpmix, or srank was built
+ * without PMIx; -EIO with ERR when it cannot be opened or the server does not answer;
+ * -ENOMEM. *PMIX is then NULL.
+ */
+int exec_pmix_open(struct exec_pmix **pmix, struct launch_error *err);
+
+/* Ends the connection, and puts back the signals that libpmix has changed. */
+void exec_pmix_close(struct exec_pmix **pmix);
+
+/* The job's name, unique among those that a server has, and this rank. */
+const char *exec_pmix_name(const struct exec_pmix *pmix);
+uint32_t exec_pmix_rank(const struct exec_pmix *pmix);
+
+/*
+ * Value of KEY ("pmix.job.size") of RANK, or of the job. What a rank has put is there
+ * after exec_pmix_fence(). Never waits for a rank. -ENOENT when there is none, -EINVAL
+ * when it is of another type. *TEXT is to be freed.
+ */
+int exec_pmix_number(struct exec_pmix *pmix, uint32_t rank, const char *key,
+		     uint32_t *number);
+int exec_pmix_text(struct exec_pmix *pmix, uint32_t rank, const char *key, char **text);
+
+/* Puts TEXT for others to read under KEY, once this rank has come to exec_pmix_fence().
+ */
+int exec_pmix_put(struct exec_pmix *pmix, enum exec_pmix_scope scope, const char *key,
+		  const char *text);
+
+/*
+ * Waits until all ranks of the job are here, and brings what they have put. -ETIMEDOUT
+ * after SECONDS; then the connection is good for exec_pmix_is_missing() alone, and must
+ * not be closed, which could wait for the others, too. -EIO with ERR.
+ */
+int exec_pmix_fence(struct exec_pmix *pmix, unsigned int seconds,
+		    struct launch_error *err);
+
+/*
+ * After a fence that timed out: which of the ranks FIRST to LAST have not come to it.
+ * MISSING has LAST - FIRST + 1 entries. Takes SECONDS at most. True for those that did
+ * not answer.
+ */
+int exec_pmix_missing(struct exec_pmix *pmix, uint32_t first, uint32_t last,
+		      unsigned int seconds, bool *missing);
+
+/*
+ * Ends all ranks of the job, where this one cannot go on and they could not know. The
+ * connection is then good for nothing.
+ */
+void exec_pmix_abort(struct exec_pmix *pmix);
+
+/* "4.2.2" of the libpmix that would be opened; NULL when there is none. */
+const char *exec_pmix_version(void);

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Facts from PMIx take the form of Slurm's variables, so that launch_facts_read() checks
+ * and reads both alike, and the rules for the user's own variables are the same.
+ */
+#include "spank/exec/source.h"
+
+#include "spank/launch/cpuset.h"
+#include "spank/launch/hostlist.h"
+#include "spank/launch/order.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Keys of the PMIx standard. */
+#define KEY_HOSTNAME   "pmix.hname"
+#define KEY_JOB_SIZE   "pmix.job.size"
+#define KEY_LOCAL_RANK "pmix.lrank"
+
+#define SLURM_PREFIX "slurm.pmix." /* slurm.pmix.JOB.STEP: mpi/pmix's pmixp_info.c */
+
+struct exec_variable {
+	const char *name;
+	char *value;
+};
+
+bool exec_source_has_server(void)
+{
+	const char *name = getenv("PMIX_NAMESPACE"), *rank = getenv("PMIX_RANK");
+
+	return name && *name && rank && *rank;
+}
+
+bool exec_source_is_slurm(void)
+{
+	const char *name = getenv("PMIX_NAMESPACE");
+
+	return name && strncmp(name, SLURM_PREFIX, strlen(SLURM_PREFIX)) == 0;
+}
+
+/* Where the ranks of a job are. */
+struct layout {
+	uint32_t ntasks;
+	uint32_t nnodes;
+	char **nodes;       /* by lowest rank */
+	uint32_t *node_of;  /* by rank */
+	uint32_t *tasks_of; /* by node */
+};
+
+static void clear_layout(struct layout *layout)
+{
+	for (uint32_t i = 0; i < layout->nnodes; i++)
+		free(layout->nodes[i]);
+	free(layout->nodes);
+	free(layout->node_of);
+	free(layout->tasks_of);
+}
+
+/* Ranks mostly come node by node, or go round the nodes: the next one is looked at first.
+ */
+static uint32_t find_node(const struct layout *layout, const char *name, uint32_t near)
+{
+	for (uint32_t i = 0; i < layout->nnodes; i++) {
+		uint32_t node = (near + i) % layout->nnodes;
+
+		if (strcmp(layout->nodes[node], name) == 0)
+			return node;
+	}
+	return layout->nnodes;
+}
+
+static int add_rank(struct layout *layout, uint32_t rank, char *name)
+{
+	uint32_t node = find_node(layout, name, rank ? layout->node_of[rank - 1] : 0);
+
+	if (node < layout->nnodes)
+		free(name);
+	else
+		layout->nodes[layout->nnodes++] = name;
+	layout->node_of[rank] = node;
+	layout->tasks_of[node]++;
+	return 0;
+}
+
+/*
+ * From the name of each rank's host, which every process has of its own job. Not from
+ * "pmix.nodeid": Slurm gives all ranks the one of the node that asks (_set_procdatas() in
+ * its src/plugins/mpi/pmix/pmixp_client.c).
+ */
+static int read_layout(struct exec_pmix *pmix, struct layout *layout,
+		       struct launch_error *err)
+{
+	int r = exec_pmix_number(pmix, EXEC_PMIX_JOB, KEY_JOB_SIZE, &layout->ntasks);
+
+	if (r || layout->ntasks == 0)
+		return launch_error_set(err, -EINVAL,
+					"PMIx does not tell the number of ranks");
+	layout->nodes = calloc(layout->ntasks, sizeof(*layout->nodes));
+	layout->node_of = calloc(layout->ntasks, sizeof(*layout->node_of));
+	layout->tasks_of = calloc(layout->ntasks, sizeof(*layout->tasks_of));
+	if (!layout->nodes || !layout->node_of || !layout->tasks_of)
+		return -ENOMEM;
+	for (uint32_t rank = 0; rank < layout->ntasks; rank++) {
+		char *name;
+
+		if (exec_pmix_text(pmix, rank, KEY_HOSTNAME, &name))
+			return launch_error_set(err, -EINVAL,
+						"PMIx does not tell the node of rank "
+						"%" PRIu32,
+						rank);
+		add_rank(layout, rank, name);
+	}
+	return 0;
+}
+
+static int join_nodes(const struct layout *layout, char **list)
+{
+	size_t size;
+	FILE *out = open_memstream(list, &size);
+
+	if (!out)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < layout->nnodes; i++)
+		fprintf(out, "%s%s", i ? "," : "", layout->nodes[i]);
+	return fclose(out) == 0 ? 0 : -ENOMEM;
+}
+
+static int join_counts(const struct layout *layout, char **list)
+{
+	size_t size;
+	FILE *out = open_memstream(list, &size);
+
+	if (!out)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < layout->nnodes; i++)
+		fprintf(out, "%s%" PRIu32, i ? "," : "", layout->tasks_of[i]);
+	return fclose(out) == 0 ? 0 : -ENOMEM;
+}
+
+/* Takes over VALUE, which may be NULL for want of memory. */
+static int add(struct exec_source *source, const char *name, char *value)
+{
+	struct exec_variable *variables;
+
+	if (!value)
+		return -ENOMEM;
+	variables =
+		reallocarray(source->variables, source->count + 1, sizeof(*variables));
+	if (!variables) {
+		free(value);
+		return -ENOMEM;
+	}
+	variables[source->count++] = (struct exec_variable){name, value};
+	source->variables = variables;
+	return 0;
+}
+
+static int add_number(struct exec_source *source, const char *name, uint32_t number)
+{
+	char *value;
+
+	return asprintf(&value, "%" PRIu32, number) < 0 ? -ENOMEM
+							: add(source, name, value);
+}
+
+/* FNV-1a: jobs of other servers have names, and the port is chosen by a number. */
+static uint32_t number_of(const char *name)
+{
+	uint32_t hash = 2166136261;
+
+	for (; *name; name++)
+		hash = (hash ^ (unsigned char)*name) * 16777619;
+	return hash;
+}
+
+/* The nodes by lowest rank in the variable that srun has of the plugin for it. */
+static int add_order(struct exec_source *source, uint32_t job_id, uint32_t step_id,
+		     const char *nodelist, const struct layout *layout)
+{
+	char *text;
+	int r = launch_order_write(job_id, step_id, nodelist, layout->node_of,
+				   layout->ntasks, &text);
+
+	return r ? r : add(source, LAUNCH_ORDER_VARIABLE, text);
+}
+
+static int describe(struct exec_source *source, const struct layout *layout)
+{
+	const uint32_t rank = exec_pmix_rank(source->pmix);
+	const uint32_t job_id = number_of(exec_pmix_name(source->pmix));
+	uint32_t local_rank = 0;
+	char *nodelist, *counts;
+	int r;
+
+	if (rank >= layout->ntasks)
+		return -EINVAL;
+	for (uint32_t other = 0; other < rank; other++)
+		local_rank += layout->node_of[other] == layout->node_of[rank];
+	/* Where the server says something else, it is right. */
+	exec_pmix_number(source->pmix, rank, KEY_LOCAL_RANK, &local_rank);
+	r = join_nodes(layout, &nodelist);
+	if (r)
+		return r;
+	r = add_order(source, job_id, 0, nodelist, layout);
+	if (r) {
+		free(nodelist);
+		return r;
+	}
+	if ((r = add(source, "SLURM_STEP_NODELIST", nodelist)) ||
+	    (r = join_counts(layout, &counts)) ||
+	    (r = add(source, "SLURM_STEP_TASKS_PER_NODE", counts)) ||
+	    (r = add(source, "SLURMD_NODENAME",
+		     strdup(layout->nodes[layout->node_of[rank]]))) ||
+	    (r = add(source, "SLURM_DISTRIBUTION", strdup("arbitrary"))) ||
+	    (r = add_number(source, "SLURM_JOB_ID", job_id)) ||
+	    (r = add_number(source, "SLURM_STEP_ID", 0)) ||
+	    (r = add_number(source, "SLURM_STEP_NUM_NODES", layout->nnodes)) ||
+	    (r = add_number(source, "SLURM_STEP_NUM_TASKS", layout->ntasks)) ||
+	    (r = add_number(source, "SLURM_NODEID", layout->node_of[rank])) ||
+	    (r = add_number(source, "SLURM_PROCID", rank)))
+		return r;
+	return add_number(source, "SLURM_LOCALID", local_rank);
+}
+
+/* Of a step of Slurm's only the order under an arbitrary distribution is missing. */
+static int add_slurm_order(struct exec_source *source, const struct layout *layout)
+{
+	const char *job_id = getenv("SLURM_JOB_ID"), *step_id = getenv("SLURM_STEP_ID");
+	char *nodelist;
+	int r;
+
+	if (!job_id || !step_id)
+		return 0;
+	r = join_nodes(layout, &nodelist);
+	if (r)
+		return r;
+	r = add_order(source, strtoul(job_id, NULL, 10), strtoul(step_id, NULL, 10),
+		      nodelist, layout);
+	free(nodelist);
+	return r == -EINVAL ? 0 : r;
+}
+
+static bool is_arbitrary(void)
+{
+	const char *distribution = getenv("SLURM_DISTRIBUTION");
+
+	return distribution && strncmp(distribution, "arbitrary", 9) == 0;
+}
+
+int exec_source_open(struct exec_source *source, struct exec_pmix *pmix,
+		     struct launch_error *err)
+{
+	struct layout layout = {0};
+	int r;
+
+	source->pmix = pmix;
+	source->foreign = pmix && !exec_source_is_slurm();
+	if (!pmix ||
+	    (!source->foreign && (!is_arbitrary() || getenv(LAUNCH_ORDER_VARIABLE))))
+		return 0;
+	r = read_layout(pmix, &layout, err);
+	if (r == 0)
+		r = source->foreign ? describe(source, &layout)
+				    : add_slurm_order(source, &layout);
+	clear_layout(&layout);
+	return r;
+}
+
+const char *exec_source_get(const char *name, void *arg)
+{
+	const struct exec_source *source = arg;
+
+	for (uint32_t i = 0; i < source->count; i++) {
+		if (strcmp(source->variables[i].name, name) == 0)
+			return source->variables[i].value;
+	}
+	if (source->foreign && strncmp(name, "SLURM", 5) == 0)
+		return NULL;
+	return getenv(name);
+}
+
+/* By its name; where that is in the list twice, rank 0 is on the first one. */
+static int find_head(struct exec_source *source, struct launch_facts *facts)
+{
+	uint32_t position = 0;
+	char *name;
+	int r;
+
+	if (!source->pmix || exec_pmix_text(source->pmix, 0, KEY_HOSTNAME, &name))
+		return 0;
+	/* Its place in the list is its node id, but for heterogeneous steps. */
+	if (facts->het || launch_hostlist_find(facts->nodelist, name, &position))
+		position = 0;
+	r = launch_facts_set_head(facts, name, position);
+	free(name);
+	return r;
+}
+
+int exec_source_read(struct exec_source *source, struct launch_facts *facts,
+		     struct launch_error *err)
+{
+	struct launch_cpuset mask;
+	int r = launch_facts_read(facts, exec_source_get, source, err);
+
+	if (r == 0 && facts->head_uncertain)
+		r = find_head(source, facts);
+	if (r == 0 && launch_cpuset_affinity(0, &mask) == 0)
+		facts->ncpus = launch_cpuset_count(&mask);
+	return r;
+}
+
+void exec_source_close(struct exec_source *source)
+{
+	for (uint32_t i = 0; i < source->count; i++)
+		free(source->variables[i].value);
+	free(source->variables);
+	*source = (struct exec_source){0};
+}

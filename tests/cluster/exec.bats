@@ -1,0 +1,357 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# `srank exec` where the plugin is not: the same environment, from PMIx and without it; a port that
+# is free; a program that notices nothing of it; and every rank told when one is missing.
+
+# Quoted text is for the shell of a task; steps.bash and bats set what seems to be unset, and each
+# test is a process of its own.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+bats_require_minimum_version 1.5.0
+load steps
+
+setup_file()
+{
+	boot exec --nodes 3
+}
+
+teardown_file()
+{
+	cluster down --name exec
+}
+
+setup()
+{
+	fresh
+	if ! user srun --mpi=list 2>&1 | grep -q pmix; then
+		[[ $BATS_TEST_DESCRIPTION != *PMIx* ]] ||
+			skip 'SKIPPED, NOT PASSED: this Slurm has no PMIx plugin'
+	fi
+}
+
+teardown()
+{
+	release
+	need_nodes
+}
+
+# Without the plugin, for the tests that are about what srank exec does alone.
+no_plugin()
+{
+	cluster plugstack
+}
+
+# compare SRUN-OPTION... -- LAUNCHER [KEY...]: is the environment of srank exec in such a step the
+# one of the plugin? Step and port are each step's own.
+compare()
+{
+	local options=() list
+	while [[ $1 != -- ]]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	list=$(IFS=,; echo "$*")
+	write show <<-'END'
+		#!/bin/bash
+		env -u _ -u SHLVL | grep -v '^SLURM\|^SRUN\|^PMIX\|^OMPI\|^SRANK=' |
+			PORT=${MASTER_PORT:-99999} perl -pe 's/\b(\d{5})\b/
+				my $o = $1 - $ENV{PORT}; $o > -8 && $o < 8 ? "PORT" : $1/gex;
+				s/^(SRANK_STEP|PET_RDZV_ID)=.*/$1/' |
+			LC_ALL=C sort >"$1.$SLURM_PROCID"
+	END
+	good srun --mpi=none "${options[@]}" --srank="$list" ./show plugin
+	cluster plugstack
+	good srun --mpi=none "${options[@]}" srank exec --srank "$list" ./show none
+	good env SRANK="$list" srun --mpi=none "${options[@]}" srank exec -- ./show none-variable
+	if user srun --mpi=list 2>&1 | grep -q pmix; then
+		good srun --mpi=pmix "${options[@]}" srank exec --srank "$list" ./show pmix
+	fi
+	cluster plugstack "optional $PLUGIN"
+	for file in "$(home '')"/plugin.*; do
+		for other in none none-variable pmix; do
+			[[ ! -e ${file/plugin/$other} ]] || diff "$file" "${file/plugin/$other}"
+		done
+	done
+	[[ -e $(home plugin.1) && -e $(home none.1) ]]
+	grep -q "^SRANK_VERSION=" "$(home none.1)"
+	find "$(home '')" -mindepth 1 -delete
+}
+
+@test "every launcher has the environment that the plugin gives, from PMIx and without it" {
+	local launcher
+	for launcher in torch mmengine lightning deepspeed jax tensorflow horovod mpi; do
+		echo "$launcher"
+		compare -N2 -n5 --gres=gpu:4 -- "$launcher"
+	done
+	for launcher in torchrun accelerate auto; do
+		echo "$launcher"
+		compare -N2 -n2 --ntasks-per-node=1 --gres=gpu:4 -- "$launcher"
+	done
+	compare -N2 -n2 --ntasks-per-node=1 --gres=gpu:2 -- torchrun elastic=1:2
+}
+
+@test "every way to bind GPUs gives what the plugin gives, from PMIx and without it" {
+	local mode
+	for mode in order mask first map:3,2,1,0 none; do
+		echo "$mode"
+		compare -N2 --ntasks-per-node=4 --gres=gpu:4 -- torch "gpus=$mode"
+	done
+	compare -N2 --ntasks-per-node=4 --gres=gpu:4 -- torch gpus=mask local=0
+	compare -N2 --ntasks-per-node=2 --gpus-per-task=2 -- torch
+	compare -N2 --ntasks-per-node=2 -- torch
+}
+
+@test "PMIx tells rank 0's node under every distribution" {
+	no_plugin
+	good srun --mpi=pmix -N3 -n7 -m block srank exec step-show
+	meets '?'
+	good srun --mpi=pmix -N3 -n7 -m cyclic srank exec step-show
+	meets '?'
+	good srun --mpi=pmix -N2 -n7 -m plane=2 srank exec step-show
+	meets '?'
+	printf '%s\n' node3 node1 node3 node2 | write hosts
+	good env SLURM_HOSTFILE=hosts srun --mpi=pmix -n4 srank exec step-show
+	meets 3,1,3,2
+}
+
+@test "without PMIx an arbitrary distribution is refused, in one line a node" {
+	no_plugin
+	printf '%s\n' node2 node1 node2 | write hosts
+	bad env SLURM_HOSTFILE=hosts srun -n3 srank exec step-show -- \
+		'the node of rank 0 is not known' 'set MASTER_ADDR'
+	[[ $(grep -c 'not known' <<<"$stderr") == 2 ]]
+	# Who knows it can say so; NODE_RANK is then Slurm's node id.
+	good env SLURM_HOSTFILE=hosts MASTER_ADDR=node2 srun -n3 srank exec step-show
+	[[ $(cut -d ' ' -f 1-4,10 <<<"$output" | sort) == \
+		$'0 node2 0 3 node2\n1 node1 1 3 node2\n2 node2 2 3 node2' ]]
+}
+
+@test "PMIx: where nine of ten ports are held, every start has a free one" {
+	local held=() seen=() port
+	no_plugin
+	for ((port = 23000; port < 23100; port++)); do
+		((port % 10 == 7)) || held+=("$port")
+	done
+	hold node1 0.0.0.0 "${held[@]}"
+	while ((${#seen[@]} < 10)); do
+		good srun --mpi=pmix -N2 -n4 -w node1,node2 srank exec --srank ports=23000-23099 step-show
+		meets 1,1,2,2 || meets 1,2,1,2 || meets '?'
+		[[ $port =~ ^230[0-9]7$ ]]
+		seen+=("$port")
+	done
+	# They go on from their own first choice, and not from the start of the range.
+	(($(printf '%s\n' "${seen[@]}" | sort -u | wc -l) > 2))
+}
+
+@test "PMIx: a port that nobody may have ends every rank, with rank 0's message alone" {
+	local began=$SECONDS
+	no_plugin
+	hold node1 0.0.0.0 23000 23001
+	bad srun --mpi=pmix -N2 -n4 -w node1,node2 srank exec --srank ports=23000-23001 step-show -- \
+		'all ports from 23000 to 23001 are taken on node1' 'ports='
+	[[ $(grep -c 'taken' <<<"$stderr") == 1 ]]
+	bad env MASTER_PORT=23001 srun --mpi=pmix -N2 -n4 -w node1,node2 srank exec step-show -- \
+		'port 23001 (as set) is taken on node1' busy=warn
+	[[ $(grep -c 'taken' <<<"$stderr") == 1 ]]
+	bad srun --mpi=pmix -N2 -n4 -w node1,node2 srank exec --port 23000 step-show -- \
+		'port 23000 (port=) is taken on node1'
+	((SECONDS - began < 20))
+	good srun --mpi=pmix -N2 -n4 -w node1,node2 srank exec --port 23000 --srank busy=warn step-show
+	meets '?'
+	[[ $port == 23000 && $stderr == *'warning: port 23000'* ]]
+}
+
+@test "without PMIx rank 0 tests the port of the plugin's rule" {
+	no_plugin
+	hold node1 0.0.0.0 23000
+	bad srun --kill-on-bad-exit=1 -N2 -n2 -w node1,node2 \
+		srank exec --srank ports=23000-23000 sleep 30 -- \
+		'port 23000 (hash of job, step and restart) is taken on node1'
+}
+
+@test "where the plugin is at work, the program starts at once" {
+	good srun --srank=torch,port=23005 -N2 -n2 srank exec --launcher jax --port 23006 step-show
+	meets '?'
+	[[ $port == 23005 ]]
+	# A step inside the step, without the plugin, is another one.
+	write inner <<-'END'
+		#!/bin/bash
+		((SLURM_PROCID)) || srun --overlap --mpi=none -N2 -n2 --srank=off srank exec step-show SRANK_STEP
+	END
+	good srun --srank=torch -N2 -n2 ./inner
+	[[ $(sort <<<"$output") =~ ^0\ node1\ 0\ 2.*$'\n'1\ node2\ 1\ 2 ]]
+	[[ $(awk '{ print $NF }' <<<"$output" | sort -u) =~ ^[0-9]+\.1$ ]]
+	good srun --export=ALL,SRANK=off -N2 -n2 srank exec step-show
+	[[ $(sort <<<"$output") == $'0 node1 - - - - - - - - -\n1 node2 - - - - - - - - -' ]]
+}
+
+@test "PMIx: the program has our exit code, signals, and no open file of ours" {
+	no_plugin
+	write state <<-'END'
+		#!/bin/bash
+		grep -E 'SigBlk|SigIgn' /proc/self/status
+		ls /proc/self/fd
+		ulimit -a
+	END
+	good srun --mpi=pmix -N1 -n1 ./state
+	echo "$output" >"$BATS_TEST_TMPDIR/bare"
+	good srun --mpi=pmix -N2 -n2 srank exec ./state
+	diff <(sort "$BATS_TEST_TMPDIR/bare" "$BATS_TEST_TMPDIR/bare") <(sort <<<"$output")
+	run user srun --mpi=pmix -n2 srank exec sh -c 'exit $((SLURM_PROCID * 7))'
+	[[ $status == 7 ]]
+	run user srun --mpi=pmix -n2 srank exec sh -c 'kill -USR1 $$'
+	[[ $status == 138 ]]
+	run -127 user srun -n1 srank exec ./no-such-program
+	[[ $output == *'./no-such-program: no such program'* ]]
+	write plain </dev/null
+	chmod -x "$(home plain)"
+	run user srun -n1 srank exec ./plain
+	[[ $status == 126 && $output == *'./plain: Permission denied'* ]]
+	# Words are handed on as they are.
+	good srun -n1 srank exec -- printf '<%s>' '' 'a b' '$HOME' -- -x
+	[[ $output == '<><a b><$HOME><--><-x>' ]]
+}
+
+@test "PMIx: missing ranks are named, by rank 0 or in its place" {
+	no_plugin
+	bad srun --mpi=pmix -N2 -n4 sh -c \
+		'[ $SLURM_PROCID != 2 ] || exit 3; exec srank exec --timeout 2 step-show' -- \
+		'1 of 4 ranks have not come to srank exec in 2 s: 2;' --timeout
+	[[ $(grep -c 'have not come' <<<"$stderr") == 1 ]]
+	# One that dies in the middle.
+	bad srun --mpi=pmix -N2 -n4 sh -c \
+		'[ $SLURM_PROCID -lt 2 ] || kill -9 $$; exec srank exec --timeout 2 step-show' -- \
+		'2 of 4 ranks have not come to srank exec in 2 s: 2,3;'
+	bad srun --mpi=pmix -N2 -n4 sh -c \
+		'[ $SLURM_PROCID != 0 ] || exit 3; exec srank exec --timeout 2 step-show' -- \
+		'rank 0 has not come to srank exec in 2 s'
+	[[ $(grep -c 'has not come' <<<"$stderr") == 2 ]]
+	# Late, but in time.
+	good srun --mpi=pmix -N2 -n4 sh -c 'sleep $SLURM_PROCID; exec srank exec --timeout 20 step-show'
+	meets '?'
+}
+
+@test "PMIx: what one node alone cannot find ends the step" {
+	local began=$SECONDS
+	no_plugin
+	good srun --mpi=pmix -N2 -n4 srank exec --addr ip step-show
+	meets '?' 10.42.1.1
+	on node2 sh -c 'grep -v node1 /etc/hosts >/run/hosts && mount --bind /run/hosts /etc/hosts'
+	run user srun --mpi=pmix -N2 -n4 srank exec --addr ip sleep 100
+	on node2 umount /etc/hosts
+	[[ $status != 0 && $output == *'addr=ip: node1: '* ]]
+	((SECONDS - began < 30))
+	run user srun -N2 -n2 srank exec --addr nodeaddr true
+	[[ $status != 0 && $output == *'only the plugin'* ]]
+}
+
+@test "PMIx: a program that is linked with MPI keeps it" {
+	user which mpicc >/dev/null || skip 'SKIPPED, NOT PASSED: the hosts have no mpicc'
+	no_plugin
+	write ranks.c <<-'END'
+		#include <mpi.h>
+		#include <stdio.h>
+		#include <stdlib.h>
+
+		int main(int argc, char **argv)
+		{
+			int rank, size;
+
+			MPI_Init(&argc, &argv);
+			MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+			MPI_Comm_size(MPI_COMM_WORLD, &size);
+			printf("%d/%d %s/%s\n", rank, size, getenv("RANK"), getenv("WORLD_SIZE"));
+			return MPI_Finalize();
+		}
+	END
+	user mpicc -o ranks ranks.c
+	good srun --mpi=pmix -N2 -n3 srank exec ./ranks
+	[[ $(sort <<<"$output") == $'0/3 0/3\n1/3 1/3\n2/3 2/3' ]]
+	[[ $(grep -c './ranks uses MPI (libmpi' <<<"$stderr") == 1 ]]
+	good srun --mpi=pmix -N2 -n3 srank exec --no-pmix ./ranks
+	[[ $(sort <<<"$output") == $'0/3 0/3\n1/3 1/3\n2/3 2/3' && ! $stderr ]]
+	cluster plugstack "optional $PLUGIN"
+	good srun --mpi=pmix --srank=torch -N2 -n3 srank exec ./ranks
+	[[ $(sort <<<"$output") == $'0/3 0/3\n1/3 1/3\n2/3 2/3' && ! $stderr ]]
+	no_plugin
+	good srun --mpi=pmix -N2 -n3 srank exec --launcher mpi ./ranks
+	[[ $(sort <<<"$output") == $'0/3 (null)/(null)\n1/3 (null)/(null)\n2/3 (null)/(null)' && ! $stderr ]]
+}
+
+@test "PMIx: a host without libpmix does with SLURM_* alone" {
+	local library
+	no_plugin
+	library=$(readlink -f "$(ldconfig -p | sed -n 's/.*libpmix\.so\.2 .*=> //p' | head -n 1)")
+	[[ $library ]]
+	write hide <<-END
+		#!/bin/bash
+		exec unshare --user --map-current-user --keep-caps --mount sh -c \\
+			'mount --bind /dev/null $library && exec "\$@"' hide "\$@"
+	END
+	user ./hide true || skip 'SKIPPED, NOT PASSED: this kernel has no user namespaces'
+	good srun --mpi=pmix -N2 -n4 ./hide srank exec step-show
+	meets '?'
+	good srun --mpi=pmix -N2 -n4 ./hide srank exec --srank verbose step-show
+	[[ $stderr == *libpmix.so.2* ]]
+	good ./hide srank version
+	[[ $output == *'PMIx none'* ]]
+}
+
+@test "ranks of Open MPI's own mpirun meet, too" {
+	user which mpirun >/dev/null || skip 'SKIPPED, NOT PASSED: the hosts have no mpirun'
+	no_plugin
+	# What Slurm says of the allocation is not of these ranks.
+	write show <<-'END'
+		#!/bin/bash
+		echo "$RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $NODE_RANK $NNODES $MASTER_ADDR"
+	END
+	good mpirun --oversubscribe -n 3 srank exec ./show
+	[[ $(sort <<<"$output") == $'0 3 0 3 0 1 login\n1 3 1 3 0 1 login\n2 3 2 3 0 1 login' ]]
+	submit -N2 --ntasks-per-node=2 <<-'END'
+		#!/bin/bash
+		mpirun --map-by node srank exec ./show >ranks
+	END
+	ended
+	cat "$(home err)" >&2
+	wrote ranks
+	[[ $(sort <<<"$output") == $'0 4 0 2 0 2 node1\n1 4 0 2 1 2 node1\n2 4 1 2 0 2 node1\n3 4 1 2 1 2 node1' ]]
+}
+
+@test "outside of a step it says so, and starts nothing" {
+	run user srank exec echo started
+	[[ $status == 1 && $output == *'this is no task of a Slurm step; start the program with srun'* ]]
+	submit -N1 <<-'END'
+		#!/bin/bash
+		srank exec echo started
+	END
+	ended
+	[[ ! -s $(home out) ]]
+	grep -q 'start the program with srun' "$(home err)"
+	run user srank exec
+	[[ $status == 2 && $output == *'no program'* ]]
+	run user srank exec --launcher torchrum true
+	[[ $status == 1 && $output == *torchrun* ]]
+	run user srank exec --gpus ordre true
+	[[ $status == 1 && $output == *order* ]]
+	run user srank exec --timeout 0 true
+	[[ $status == 2 ]]
+}
+
+@test "PMIx: PyTorch's ranks meet, as tasks and under torchrun" {
+	user /usr/bin/python3 -c 'import torch' ||
+		skip 'SKIPPED, NOT PASSED: the hosts have no PyTorch'
+	no_plugin
+	write sum.py <<-'END'
+		import os, torch, torch.distributed as dist
+		dist.init_process_group('gloo')
+		t = torch.tensor([float(dist.get_rank())])
+		dist.all_reduce(t)
+		# In one piece: workers of a torchrun share their output.
+		os.write(1, b'%d %d %d\n' % (dist.get_rank(), dist.get_world_size(), t.item()))
+	END
+	good srun --mpi=pmix -N2 -n4 srank exec /usr/bin/python3 sum.py
+	[[ $(sort <<<"$output") == $'0 4 6\n1 4 6\n2 4 6\n3 4 6' ]]
+	good srun --mpi=pmix -N2 -n2 --gres=gpu:2 srank exec --launcher torchrun \
+		torchrun --nproc_per_node=2 sum.py
+	[[ $(sort <<<"$output") == $'0 4 6\n1 4 6\n2 4 6\n3 4 6' ]]
+}
