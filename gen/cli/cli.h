@@ -6,6 +6,7 @@
 #pragma once
 
 #include "gen/plan/plan.h"
+#include "gen/script/script.h"
 #include "gen/script/templates.h"
 #include "gen/spec/site.h"
 #include "gen/spec/spec.h"
@@ -63,15 +64,23 @@ bool cli_options(const struct cli_command *command, int argc, char **argv,
 		 const struct option *options, void (*take)(int val, void *arg),
 		 void *arg, enum cli_exit *code);
 
-/* One job: the files and options that name it, and what they were read into. */
+/*
+ * One job: the files and options that name it, and what they were read into. Of a sweep
+ * that is a script for each point, `spec` and `plan` are those of one point.
+ */
 struct cli_job {
 	const char *file;
+	const char *document;  /* --document; NULL: the only one */
 	const char *site_file; /* --site; NULL: the user's or the site's own, if any */
+	const char *point;     /* --point; NULL: none is asked for */
 	char **overrides;      /* texts of -s, borrowed from argv */
 	size_t overrides_count;
 	struct spec spec;
 	struct spec_site site;
 	struct plan plan;
+	struct spec sweep;        /* the spec as it was read, when there are points */
+	uint64_t points;          /* scripts of the sweep; 0: the spec is one */
+	struct script_point here; /* the point that `spec` is of */
 	struct script_templates templates;
 	struct diag diag;
 };
@@ -86,10 +95,20 @@ bool cli_job_options(struct cli_job *job, const struct cli_command *command, int
 		     void (*take)(int val, void *arg), void *arg, enum cli_exit *code);
 
 /*
- * Reads the spec and the site profile and makes the plan; faults go to job->diag. True
- * when there is none.
+ * Reads the spec and the site profile and makes the plan, of a sweep by files that of
+ * --point or of its first point; faults go to job->diag. True when there is none.
  */
 bool cli_job_read(struct cli_job *job, const struct cli_command *command);
+
+/* Makes job->spec and job->plan those of point NUMBER of the sweep. As above. */
+bool cli_job_seek(struct cli_job *job, const struct cli_command *command,
+		  uint64_t number);
+
+/*
+ * A name for files of the job, to be freed: its own or that of its spec, without what a
+ * path or an option has. NULL without memory.
+ */
+char *cli_job_name(const struct cli_job *job);
 
 /*
  * The script of a job that was read, to be freed; NULL after a fault, which is in
@@ -103,14 +122,22 @@ enum cli_exit cli_job_report(struct cli_job *job);
 
 void cli_job_clear(struct cli_job *job);
 
+enum cli_write {
+	CLI_WRITE_FORCE = 1, /* replace a file with other content */
+	CLI_WRITE_LAZY = 2,  /* the caller sees to it that the file is on disk */
+};
+
 /*
  * Writes TEXT to PATH at once or not at all: a temporary file in the same folder, renamed
- * when it is complete and on disk. A file with other content is kept unless FORCE, and
- * one with the same is left alone. Something that is no regular file (a pipe, /dev/null)
- * is written to directly. 0; -EEXIST when another content was kept; -ENOLINK when PATH is
- * a link to something that is not there; -errno.
+ * when it is complete and on disk. A file with other content is kept unless FLAGS, of
+ * enum cli_write, say otherwise, and one with the same is left alone. Something that is
+ * no regular file (a pipe, /dev/null) is written to directly. 0; -EEXIST when another
+ * content was kept; -ENOLINK when PATH is a link to something that is not there; -errno.
  */
-int cli_write_file(const char *path, const char *text, size_t length, bool force);
+int cli_write_file(const char *path, const char *text, size_t length, unsigned int flags);
+
+/* Makes FOLDER and what is above it. -errno; -ENOTDIR when something else is there. */
+int cli_make_folders(const char *folder);
 
 /* The words for what cli_write_file() returned. */
 const char *cli_write_fault(int rc);
@@ -118,7 +145,7 @@ const char *cli_write_fault(int rc);
 /* TEXT to standard output (PATH NULL), or to PATH with a message when it was not written.
  */
 enum cli_exit cli_output(const struct cli_command *command, const char *path,
-			 const char *text, size_t length, bool force);
+			 const char *text, size_t length, unsigned int flags);
 
 /* The commands; each in the file of its name, the small ones in about.c. */
 enum cli_exit cli_gen(const struct cli_command *command, int argc, char **argv);

@@ -58,7 +58,8 @@ static char *folder_of(const char *path)
 }
 
 /* Makes PATH, which has no link in its last part, with the permissions MODE. */
-static int replace(const char *path, const char *text, size_t length, mode_t mode)
+static int replace(const char *path, const char *text, size_t length, mode_t mode,
+		   bool lazy)
 {
 	char *folder = folder_of(path), *name = NULL;
 	int fd = -1, dir = -1, rc;
@@ -73,12 +74,13 @@ static int replace(const char *path, const char *text, size_t length, mode_t mod
 		goto out;
 	}
 	rc = write_all(fd, text, length);
-	if (rc == 0 && (fchmod(fd, mode) < 0 || fsync(fd) < 0 || rename(name, path) < 0))
+	if (rc == 0 &&
+	    (fchmod(fd, mode) < 0 || (!lazy && fsync(fd) < 0) || rename(name, path) < 0))
 		rc = -errno;
-	if (rc < 0) {
+	if (rc < 0)
 		unlink(name);
+	if (rc < 0 || lazy)
 		goto out;
-	}
 	/* The name is safe once the folder is; a file system without that is no failure.
 	 */
 	dir = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -94,8 +96,9 @@ out:
 	return rc;
 }
 
-int cli_write_file(const char *path, const char *text, size_t length, bool force)
+int cli_write_file(const char *path, const char *text, size_t length, unsigned int flags)
 {
+	const bool lazy = flags & CLI_WRITE_LAZY;
 	struct stat info;
 	mode_t mask;
 	char *real;
@@ -109,7 +112,7 @@ int cli_write_file(const char *path, const char *text, size_t length, bool force
 			return -ENOLINK;
 		mask = umask(0);
 		umask(mask);
-		return replace(path, text, length, 0644 & ~mask);
+		return replace(path, text, length, 0644 & ~mask, lazy);
 	}
 	if (!S_ISREG(info.st_mode)) {
 		fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
@@ -129,14 +132,40 @@ int cli_write_file(const char *path, const char *text, size_t length, bool force
 		if (rc < 0)
 			return rc;
 	}
-	if (!force)
+	if (!(flags & CLI_WRITE_FORCE))
 		return fd < 0 ? -EACCES : -EEXIST;
 	/* Behind a link it is the file that gets the new content, not the link. */
 	real = realpath(path, NULL);
 	if (!real)
 		return -errno;
-	rc = replace(real, text, length, info.st_mode & 07777);
+	rc = replace(real, text, length, info.st_mode & 07777, lazy);
 	free(real);
+	return rc;
+}
+
+int cli_make_folders(const char *folder)
+{
+	char *path = strdup(folder);
+	struct stat info;
+	int rc = 0;
+
+	if (!path)
+		return -ENOMEM;
+	for (char *at = path + 1; rc == 0; at++) {
+		const char end = *at;
+
+		if (end != '/' && end != '\0')
+			continue;
+		*at = '\0';
+		if (mkdir(path, 0777) < 0 && errno != EEXIST)
+			rc = -errno;
+		*at = end;
+		if (end == '\0')
+			break;
+	}
+	if (rc == 0 && (stat(path, &info) < 0 || !S_ISDIR(info.st_mode)))
+		rc = -ENOTDIR;
+	free(path);
 	return rc;
 }
 
@@ -152,7 +181,7 @@ const char *cli_write_fault(int rc)
 }
 
 enum cli_exit cli_output(const struct cli_command *command, const char *path,
-			 const char *text, size_t length, bool force)
+			 const char *text, size_t length, unsigned int flags)
 {
 	int rc;
 
@@ -160,7 +189,7 @@ enum cli_exit cli_output(const struct cli_command *command, const char *path,
 		fwrite(text, 1, length, stdout);
 		return CLI_FINE;
 	}
-	rc = cli_write_file(path, text, length, force);
+	rc = cli_write_file(path, text, length, flags);
 	if (rc == -EEXIST)
 		return cli_fail(
 			command,

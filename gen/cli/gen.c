@@ -5,6 +5,9 @@
 #include "gen/cli/cli.h"
 #include "gen/script/script.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -61,13 +64,104 @@ static void note_folder(struct cli_job *job, const struct spec_value *pattern)
 	free(folder);
 }
 
+/* The script of job->spec, to be freed, with what is to be said about it. */
+static char *make(struct cli_job *job, const struct cli_command *command, size_t *length)
+{
+	char *text = cli_job_script(job, command, length);
+
+	if (text && !makes_folders(&job->site)) {
+		note_folder(job, &job->spec.batch.output);
+		note_folder(job, &job->spec.batch.error);
+	}
+	return text;
+}
+
+/* Puts on disk what was written into FOLDER: once for all of it. */
+static int synchronize(const char *folder)
+{
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int rc = fd >= 0 && syncfs(fd) == 0 ? 0 : -errno;
+
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+/* FOLDER/NAME-NUMBER.sbatch, with as many digits as the last point has. To be freed. */
+static char *point_path(const struct cli_job *job, const char *folder)
+{
+	char *name = cli_job_name(job), *path = NULL;
+	int digits = snprintf(NULL, 0, "%" PRIu64, job->points - 1);
+
+	if (!name || asprintf(&path, "%s/%s-%0*" PRIu64 ".sbatch", folder, name, digits,
+			      job->here.number) < 0)
+		path = NULL;
+	free(name);
+	return path;
+}
+
+/* A script for each point of the sweep, into the folder. */
+static bool write_points(struct cli_job *job, const struct cli_command *command,
+			 const struct gen_options *gen)
+{
+	const unsigned int flags = CLI_WRITE_LAZY | (gen->force ? CLI_WRITE_FORCE : 0);
+	int rc = cli_make_folders(gen->output);
+
+	if (rc < 0) {
+		cli_fail(command, "cannot make the folder %s: %s", gen->output,
+			 strerror(-rc));
+		return false;
+	}
+	for (uint64_t i = 0; i < job->points; i++) {
+		char *text, *path = NULL;
+		size_t length;
+		bool written = false;
+
+		if (!cli_job_seek(job, command, i))
+			return false;
+		text = make(job, command, &length);
+		if (text) {
+			path = point_path(job, gen->output);
+			if (path)
+				written = cli_output(command, path, text, length,
+						     flags) == CLI_FINE;
+			else
+				cli_fail(command, "out of memory");
+		}
+		free(path);
+		free(text);
+		if (!written)
+			return false;
+	}
+	rc = synchronize(gen->output);
+	if (rc < 0)
+		cli_fail(command, "cannot bring %s to disk: %s", gen->output,
+			 strerror(-rc));
+	return rc == 0;
+}
+
+static enum cli_exit write_one(struct cli_job *job, const struct cli_command *command,
+			       const struct gen_options *gen)
+{
+	enum cli_exit code;
+	size_t length;
+	char *text = make(job, command, &length);
+
+	cli_job_report(job);
+	if (!text)
+		return CLI_FAILED;
+	code = cli_output(command, gen->output, text, length,
+			  gen->force ? CLI_WRITE_FORCE : 0);
+	free(text);
+	return code;
+}
+
 enum cli_exit cli_gen(const struct cli_command *command, int argc, char **argv)
 {
 	struct gen_options gen = {0};
 	struct cli_job job = {0};
 	enum cli_exit code;
-	char *text = NULL;
-	size_t length;
+	bool fine;
 
 	if (!cli_job_options(&job, command, argc, argv, options, take, &gen, &code))
 		goto out;
@@ -80,21 +174,21 @@ enum cli_exit cli_gen(const struct cli_command *command, int argc, char **argv)
 		code = cli_usage(command, "--force is for a file named with -o");
 		goto out;
 	}
-	if (cli_job_read(&job, command)) {
-		text = cli_job_script(&job, command, &length);
-		if (text && !makes_folders(&job.site)) {
-			note_folder(&job, &job.spec.batch.output);
-			note_folder(&job, &job.spec.batch.error);
-		}
-	}
-	cli_job_report(&job);
-	if (!text) {
+	if (!cli_job_read(&job, command)) {
+		cli_job_report(&job);
 		code = CLI_FAILED;
-		goto out;
+	} else if (job.points == 0 || job.point) {
+		code = write_one(&job, command, &gen);
+	} else if (!gen.output) {
+		code = cli_usage(command,
+				 "this sweep is %" PRIu64 " scripts: name a folder for "
+				 "them with -o, or one of them with --point",
+				 job.points);
+	} else {
+		fine = write_points(&job, command, &gen);
+		code = cli_job_report(&job) == CLI_FINE && fine ? CLI_FINE : CLI_FAILED;
 	}
-	code = cli_output(command, gen.output, text, length, gen.force);
 out:
-	free(text);
 	cli_job_clear(&job);
 	return code;
 }

@@ -12,15 +12,10 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 extern char **environ;
-
-/* Of the job's name in that of its script: with digest and ending it stays below
- * NAME_MAX. */
-#define NAME_SHOWN 200
 
 /* SLURM_* that say how to reach Slurm; all others are the surrounding job's. */
 static const char client_variables[] =
@@ -40,6 +35,13 @@ static bool has_directive(const char *script, const char *option)
 			return true;
 	}
 	return false;
+}
+
+/* In one of its three ways, of which sbatch takes one at a time. */
+static bool has_memory(const char *script)
+{
+	return has_directive(script, "mem") || has_directive(script, "mem-per-cpu") ||
+	       has_directive(script, "mem-per-gpu");
 }
 
 /* ENTRY, "NAME=value", is a variable of LIST, a text of names separated by blanks. */
@@ -67,7 +69,8 @@ static bool is_kept(const struct cli_command *command, const char *entry,
 			continue;
 		/* Numbers of the plan count whether the script says them itself or not.
 		 */
-		if (!option->owned && !has_directive(script, option->name))
+		if (!option->owned && !has_directive(script, option->name) &&
+		    !(strcmp(option->name, "mem") == 0 && has_memory(script)))
 			return true;
 		cli_say(command, "note: %.*s is not handed to sbatch: %s",
 			(int)strcspn(entry, "="), entry,
@@ -101,33 +104,6 @@ static char **clean_environment(const struct cli_command *command, const char *s
 	return list;
 }
 
-/* Makes FOLDER and what is above it. */
-static int make_folders(const char *folder)
-{
-	char *path = strdup(folder);
-	struct stat info;
-	int rc = 0;
-
-	if (!path)
-		return -ENOMEM;
-	for (char *at = path + 1; rc == 0; at++) {
-		const char end = *at;
-
-		if (end != '/' && end != '\0')
-			continue;
-		*at = '\0';
-		if (mkdir(path, 0777) < 0 && errno != EEXIST)
-			rc = -errno;
-		*at = end;
-		if (end == '\0')
-			break;
-	}
-	if (rc == 0 && (stat(path, &info) < 0 || !S_ISDIR(info.st_mode)))
-		rc = -ENOTDIR;
-	free(path);
-	return rc;
-}
-
 /* Makes the folder of the log PATTERN, and gives it back, to be freed; NULL: none. */
 static enum cli_exit make_log_folder(const struct cli_command *command,
 				     const struct spec_value *pattern, char **folder)
@@ -135,7 +111,7 @@ static enum cli_exit make_log_folder(const struct cli_command *command,
 	int rc = script_folder(pattern, folder);
 
 	if (rc == 0 && *folder)
-		rc = make_folders(*folder);
+		rc = cli_make_folders(*folder);
 	if (rc < 0)
 		return cli_fail(command, "cannot make the log folder %s: %s",
 				*folder ? *folder : "", strerror(-rc));
@@ -149,40 +125,14 @@ static enum cli_exit make_log_folder(const struct cli_command *command,
 static char *script_path(const struct cli_job *job, const char *folder,
 			 const char *script)
 {
-	const char *slash = strrchr(job->file, '/');
-	const char *name = slash ? slash + 1 : job->file;
-	size_t length = strcspn(name, ".");
 	uint64_t digest = spec_digest(SPEC_DIGEST_START, script, strlen(script));
-	char *path, *base;
+	char *name = cli_job_name(job), *path = NULL;
 
-	if (strcmp(job->file, "-") == 0 || length == 0) {
-		name = "job";
-		length = 3;
-	}
-	if (job->spec.name.given) {
-		name = job->spec.name.text;
-		length = strlen(name);
-	}
-	if (length > NAME_SHOWN)
-		length = NAME_SHOWN;
-	/* Not within a character. */
-	while (length > 0 && ((unsigned char)name[length] & 0xc0) == 0x80)
-		length--;
-	if (asprintf(&path, "%s%s%.*s-%08" PRIx32 ".sbatch", folder ? folder : "",
-		     folder ? "/" : "", (int)length, name,
-		     (uint32_t)(digest ^ (digest >> 32))) < 0)
-		return NULL;
-	base = path + (folder ? strlen(folder) + 1 : 0);
-	/* A job may be called "a/b", "my run", or "-x", which sbatch would take for an
-	 * option. */
-	for (char *c = base; *c; c++) {
-		bool plain = (unsigned char)*c >= 0x80 || (*c >= 'a' && *c <= 'z') ||
-			     (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-			     strchr("_.", *c) || (*c == '-' && c > base);
-
-		if (!plain)
-			*c = '_';
-	}
+	if (!name ||
+	    asprintf(&path, "%s%s%s-%08" PRIx32 ".sbatch", folder ? folder : "",
+		     folder ? "/" : "", name, (uint32_t)(digest ^ (digest >> 32))) < 0)
+		path = NULL;
+	free(name);
 	return path;
 }
 
@@ -233,15 +183,88 @@ out:
 	return code;
 }
 
+/* The current point of the job, or all of it: folders, script, sbatch. */
+static enum cli_exit submit(struct cli_job *job, const struct cli_command *command,
+			    char **arguments, size_t count)
+{
+	char *script, *path = NULL, *output = NULL, *error = NULL;
+	enum cli_exit code = CLI_FAILED;
+	size_t length;
+	int rc;
+
+	script = cli_job_script(job, command, &length);
+	if (!script)
+		return CLI_FAILED;
+	if (make_log_folder(command, &job->spec.batch.output, &output) != CLI_FINE ||
+	    make_log_folder(command, &job->spec.batch.error, &error) != CLI_FINE)
+		goto out;
+	path = script_path(job, output, script);
+	rc = path ? cli_write_file(path, script, length, 0) : -ENOMEM;
+	if (rc < 0) {
+		cli_fail(command, "cannot write the script %s: %s", path ? path : "",
+			 cli_write_fault(rc));
+		goto out;
+	}
+	code = run_sbatch(command, path, script, arguments, count);
+	if (code == CLI_FINE)
+		cli_say(command, "the script is %s", path);
+out:
+	free(error);
+	free(output);
+	free(path);
+	free(script);
+	return code;
+}
+
+static bool is_many(const struct cli_job *job)
+{
+	return job->points > 0 && !job->point;
+}
+
+/* Makes every script, so that no point of a sweep is submitted when one has a fault. */
+static bool check(struct cli_job *job, const struct cli_command *command)
+{
+	const uint64_t scripts = is_many(job) ? job->points : 1;
+	size_t length;
+
+	for (uint64_t i = 0; i < scripts; i++) {
+		char *script = NULL;
+
+		if (!is_many(job) || cli_job_seek(job, command, i))
+			script = cli_job_script(job, command, &length);
+		if (!script)
+			return false;
+		free(script);
+	}
+	return true;
+}
+
+static enum cli_exit submit_all(struct cli_job *job, const struct cli_command *command,
+				char **arguments, size_t count)
+{
+	enum cli_exit code = CLI_FINE;
+
+	if (!is_many(job))
+		return submit(job, command, arguments, count);
+	for (uint64_t i = 0; i < job->points && code == CLI_FINE; i++) {
+		code = CLI_FAILED;
+		if (cli_job_seek(job, command, i))
+			code = submit(job, command, arguments, count);
+		if (code != CLI_FINE && i > 0)
+			cli_say(command,
+				"of the sweep points 0 to %" PRIu64 " were submitted",
+				i - 1);
+	}
+	return code;
+}
+
 enum cli_exit cli_submit(const struct cli_command *command, int argc, char **argv)
 {
-	char *script = NULL, *path = NULL, *output = NULL, *error = NULL;
 	struct cli_job job = {0};
 	char **arguments = argv + argc;
-	size_t length, refused, count = 0;
+	size_t refused, count = 0;
 	enum cli_exit code;
-	bool owned;
-	int rc;
+	bool owned, fine;
 
 	/* What is behind `--` belongs to sbatch, and getopt would mix it with ours. */
 	for (int i = 1; i < argc; i++) {
@@ -275,30 +298,11 @@ enum cli_exit cli_submit(const struct cli_command *command, int argc, char **arg
 			arguments[refused]);
 		goto out;
 	}
-	if (cli_job_read(&job, command))
-		script = cli_job_script(&job, command, &length);
-	cli_job_report(&job);
+	fine = cli_job_read(&job, command) && check(&job, command);
 	code = CLI_FAILED;
-	if (!script)
-		goto out;
-	if (make_log_folder(command, &job.spec.batch.output, &output) != CLI_FINE ||
-	    make_log_folder(command, &job.spec.batch.error, &error) != CLI_FINE)
-		goto out;
-	path = script_path(&job, output, script);
-	rc = path ? cli_write_file(path, script, length, false) : -ENOMEM;
-	if (rc < 0) {
-		cli_fail(command, "cannot write the script %s: %s", path ? path : "",
-			 cli_write_fault(rc));
-		goto out;
-	}
-	code = run_sbatch(command, path, script, arguments, count);
-	if (code == CLI_FINE)
-		cli_say(command, "the script is %s", path);
+	if (cli_job_report(&job) == CLI_FINE && fine)
+		code = submit_all(&job, command, arguments, count);
 out:
-	free(error);
-	free(output);
-	free(path);
-	free(script);
 	cli_job_clear(&job);
 	return code;
 }

@@ -13,13 +13,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where the value of a directive comes from. */
+/* Where a directive, or its value, comes from. */
 enum script_source {
-	SCRIPT_UNWRITTEN,      /* no directive of ours */
-	SCRIPT_FROM_SPEC,      /* the text of a value of the spec, when given */
-	SCRIPT_FROM_PLAN,      /* a number of the plan, when known */
-	SCRIPT_FROM_GPUS,      /* GPUs by the site's dialect */
-	SCRIPT_FROM_EXCLUSIVE, /* --exclusive or --exclusive=user|mcs */
+	SCRIPT_UNWRITTEN,   /* no directive of ours */
+	SCRIPT_FROM_SPEC,   /* the text of a value of the spec, when given */
+	SCRIPT_FROM_FLAG,   /* a flag of the spec, when true: an option without value */
+	SCRIPT_FROM_BATCH,  /* a text of the plan's struct plan_batch, if there is one */
+	SCRIPT_FROM_PLAN,   /* a number of the plan, when known */
+	SCRIPT_FROM_TASKS,  /* the same, in heterogeneous jobs only */
+	SCRIPT_FROM_GPUS,   /* GPUs by the site's dialect, and other generic resources */
+	SCRIPT_FROM_MEMORY, /* memory by the site's dialect */
+	SCRIPT_FROM_EXCLUSIVE, /* --exclusive or --exclusive=user|mcs|topo */
+	SCRIPT_FROM_REQUEUE,   /* --requeue or --no-requeue */
 };
 
 enum script_command {
@@ -51,8 +56,10 @@ struct script_option {
 	 * names separated by blanks; NULL: none that matters. */
 	const char *variables;
 	enum script_source source;
-	size_t offset;               /* SCRIPT_FROM_SPEC: in struct spec */
-	enum plan_quantity quantity; /* SCRIPT_FROM_PLAN */
+	bool component; /* of a heterogeneous job each component has it */
+	size_t offset;  /* in struct spec, or of a SCRIPT_FROM_BATCH in struct plan_batch
+			 */
+	enum plan_quantity quantity; /* SCRIPT_FROM_PLAN, SCRIPT_FROM_TASKS */
 };
 
 extern const struct script_option script_options[];

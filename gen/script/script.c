@@ -1,49 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Header and context of a script. The header is made from the table of options, in its
- * order; the context is what templates can say (templates/README.md lists the names).
+ * Plan -> script: the header, and behind it the body from the launcher's template. What
+ * no script can do is refused here, with its place in the spec.
  */
 #include "gen/script/script.h"
-#include "gen/script/options.h"
-#include "gen/script/quote.h"
-#include "gen/utf8.h"
+
+#include "gen/script/parts.h"
+#include "spank/launch/settings.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* TEXT as one shell word, to be freed; NULL without memory. */
-static char *word(const char *text)
-{
-	char *result = NULL;
-	size_t length;
-	FILE *out = open_memstream(&result, &length);
-
-	if (!out)
-		return NULL;
-	script_quote_word(out, text);
-	if (fclose(out) != 0) {
-		free(result);
-		return NULL;
-	}
-	return result;
-}
-
-static void add_word(struct script_value *parent, const char *name, const char *text)
-{
-	char *quoted = word(text);
-
-	script_value_text(parent, name, quoted);
-	free(quoted);
-}
-
-static const char *file_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
 
 int script_folder(const struct spec_value *pattern, char **folder)
 {
@@ -63,330 +30,6 @@ int script_folder(const struct spec_value *pattern, char **folder)
 	return *folder ? 0 : -ENOMEM;
 }
 
-/* One directive whose value is TEXT, which stands at PLACE in the spec. */
-static int write_directive(FILE *out, const char *option, const char *text,
-			   const struct diag_place *place, struct diag *diag)
-{
-	if (!script_quote_directive_ok(text)) {
-		diag_add(diag, DIAG_ERROR, "script-directive", place,
-			 "%s cannot have a line end in its value: sbatch reads a "
-			 "directive as "
-			 "one line",
-			 option);
-		return -EINVAL;
-	}
-	fprintf(out, "#SBATCH --%s=", option);
-	script_quote_directive(out, text);
-	fputc('\n', out);
-	return 0;
-}
-
-static void write_gpus(FILE *out, const struct plan *plan)
-{
-	const char *type = plan->gpu_type ? plan->gpu_type : "";
-	const char *colon = plan->gpu_type ? ":" : "";
-
-	if (!plan_value(plan, PLAN_GPUS))
-		return;
-	switch (plan->dialect) {
-	case SPEC_DIALECT_GRES:
-		fprintf(out, "#SBATCH --gres=gpu:%s%s%" PRIu64 "\n", type, colon,
-			plan_value(plan, PLAN_GPUS_PER_NODE));
-		break;
-	case SPEC_DIALECT_GPUS_PER_NODE:
-		fprintf(out, "#SBATCH --gpus-per-node=%s%s%" PRIu64 "\n", type, colon,
-			plan_value(plan, PLAN_GPUS_PER_NODE));
-		break;
-	case SPEC_DIALECT_GPUS_PER_TASK:
-		/* Slurm refuses it without a number of tasks (src/interfaces/gres.c). */
-		fprintf(out, "#SBATCH --ntasks=%" PRIu64 "\n",
-			plan_value(plan, PLAN_NTASKS));
-		fprintf(out, "#SBATCH --gpus-per-task=%s%s%" PRIu64 "\n", type, colon,
-			plan_value(plan, PLAN_GPUS_PER_TASK));
-		break;
-	case SPEC_DIALECT_GPUS:
-		fprintf(out, "#SBATCH --gpus=%s%s%" PRIu64 "\n", type, colon,
-			plan_value(plan, PLAN_GPUS));
-		/* --gpus alone is spread unevenly over several nodes: 7 and 1 of 8. */
-		if (plan_value(plan, PLAN_NODES) > 1)
-			fprintf(out, "#SBATCH --gpus-per-node=%s%s%" PRIu64 "\n", type,
-				colon, plan_value(plan, PLAN_GPUS_PER_NODE));
-		break;
-	}
-}
-
-static int write_directives(FILE *out, const struct spec *spec, const struct plan *plan,
-			    struct diag *diag)
-{
-	int rc = 0;
-
-	for (size_t i = 0; i < script_options_count && rc == 0; i++) {
-		const struct script_option *row = &script_options[i];
-		const struct spec_value *value =
-			(const void *)((const char *)spec + row->offset);
-
-		switch (row->source) {
-		case SCRIPT_UNWRITTEN:
-			break;
-		case SCRIPT_FROM_SPEC:
-			if (value->given)
-				rc = write_directive(out, row->name, value->text,
-						     &value->place, diag);
-			break;
-		case SCRIPT_FROM_PLAN:
-			if (plan_known(plan, row->quantity))
-				fprintf(out, "#SBATCH --%s=%" PRIu64 "\n", row->name,
-					plan_value(plan, row->quantity));
-			break;
-		case SCRIPT_FROM_GPUS:
-			write_gpus(out, plan);
-			break;
-		case SCRIPT_FROM_EXCLUSIVE:
-			value = &spec->resources.exclusive;
-			if (!value->given || !value->number)
-				break;
-			if (strcmp(value->text, "user") == 0 ||
-			    strcmp(value->text, "mcs") == 0)
-				fprintf(out, "#SBATCH --%s=%s\n", row->name, value->text);
-			else
-				fprintf(out, "#SBATCH --%s\n", row->name);
-			break;
-		}
-	}
-	return rc;
-}
-
-/* The call that makes the script again, where it was made. */
-static void write_call(FILE *out, const struct spec *spec, const struct spec_site *site)
-{
-	/* A file may be called like an option; "-" is standard input. */
-	bool dash = spec->file[0] == '-' && spec->file[1];
-
-	fprintf(out, "# Again:  srank gen %s", dash ? "./" : "");
-	script_quote_line(out, spec->file);
-	for (size_t i = 0; i < spec->overrides.count; i++) {
-		fputs(" -s ", out);
-		script_quote_line(out, spec->overrides.items[i].text);
-	}
-	/* Without the option the same profile is found where this one was. */
-	if (site->file && site->named) {
-		fputs(" --site ", out);
-		script_quote_line(out, site->file);
-	}
-	fputc('\n', out);
-}
-
-/* What a reader of the script wants to know first, as comments. */
-static int write_comments(FILE *out, const struct spec *spec, const struct plan *plan,
-			  const struct spec_site *site)
-{
-	const char *name =
-		strcmp(spec->file, "-") == 0 ? "standard input" : file_name(spec->file);
-	char sentence[256], *output = NULL, *error = NULL;
-	int rc;
-
-	rc = script_folder(&spec->batch.output, &output);
-	if (rc == 0)
-		rc = script_folder(&spec->batch.error, &error);
-	if (rc < 0)
-		goto out;
-	plan_sentence(plan, sentence, sizeof(sentence));
-	fputs("# Made by srank " SRANK_VERSION " from ", out);
-	utf8_escape(out, name);
-	fprintf(out, " (digest %016" PRIx64 "): edit that, not this.\n", spec->digest);
-	fprintf(out, "# %s, launcher %s.\n", sentence, plan->launcher->name);
-	write_call(out, spec, site);
-	fputs("# Submit: ", out);
-	if (output || error) {
-		fputs("mkdir -p", out);
-		if (output) {
-			fputc(' ', out);
-			script_quote_line(out, output);
-		}
-		if (error && !(output && strcmp(output, error) == 0)) {
-			fputc(' ', out);
-			script_quote_line(out, error);
-		}
-		fputs(" && ", out);
-	}
-	fputs("sbatch SCRIPT\n", out);
-out:
-	free(output);
-	free(error);
-	return rc;
-}
-
-/*
- * The program and its arguments as shell words, an option and what follows it on one
- * line. To be freed; NULL without memory.
- */
-static char *program(const struct plan_run *run)
-{
-	char *result = NULL;
-	size_t length;
-	FILE *out = open_memstream(&result, &length);
-	bool first = true;
-
-	if (!out)
-		return NULL;
-	if (run->target) {
-		script_quote_word(out, run->target);
-		first = false;
-	}
-	for (size_t i = 0; i < run->count; i++) {
-		const char *text = run->args[i];
-		/* A dash with a digit is a negative number, the value of an option. */
-		bool option =
-			text[0] == '-' && text[1] && !strchr("0123456789.", text[1]);
-
-		if (!first)
-			fputs(option ? " \\\n\t" : " ", out);
-		script_quote_word(out, text);
-		first = false;
-	}
-	if (fclose(out) != 0) {
-		free(result);
-		return NULL;
-	}
-	return result;
-}
-
-/* The words of VALUE for a command line, to be freed; NULL without memory. */
-static char *words(const struct spec_value *value)
-{
-	char *result = NULL;
-	size_t length;
-	FILE *out = open_memstream(&result, &length);
-
-	if (!out)
-		return NULL;
-	for (size_t i = 0; i < value->count; i++) {
-		if (i > 0)
-			fputc(' ', out);
-		script_quote_word(out, value->items[i].text);
-	}
-	if (fclose(out) != 0) {
-		free(result);
-		return NULL;
-	}
-	return result;
-}
-
-/* PATH, or nothing, as a word for `cd`, which must look it up nowhere else. */
-static void add_folder(struct script_value *root, const char *name, const char *path)
-{
-	char *text = NULL;
-
-	if (!path) {
-		script_value_text(root, name, "");
-		return;
-	}
-	/* `cd -P` has options, `cd -` goes back, `cd sub` may follow the user's CDPATH.
-	 */
-	if (asprintf(&text, "%s%s", strchr("/.", path[0]) ? "" : "./", path) < 0)
-		text = NULL;
-	if (text)
-		add_word(root, name, text);
-	else
-		script_value_text(root, name, NULL);
-	free(text);
-}
-
-/* "1 task", "8 tasks" */
-static void add_count(struct script_value *root, const char *name, uint64_t count,
-		      const char *noun)
-{
-	char text[64];
-
-	snprintf(text, sizeof(text), "%" PRIu64 " %s%s", count, noun,
-		 count == 1 ? "" : "s");
-	script_value_text(root, name, text);
-}
-
-/* The lines of VALUE as they are, without the last line end. */
-static void add_lines(struct script_value *root, const char *name,
-		      const struct spec_value *value)
-{
-	char *text = NULL;
-	size_t length = 0;
-	FILE *out = open_memstream(&text, &length);
-
-	if (out) {
-		for (size_t i = 0; i < value->count; i++)
-			fprintf(out, "%s\n", value->items[i].text);
-		if (fclose(out) != 0) {
-			free(text);
-			text = NULL;
-		}
-	}
-	while (text && length > 0 && text[length - 1] == '\n')
-		text[--length] = '\0';
-	script_value_text(root, name, text);
-	free(text);
-}
-
-/* The names are those of templates/README.md. NULL without memory. */
-static struct script_value *make_context(const struct spec *spec, const struct plan *plan)
-{
-	struct script_value *root = script_value_create();
-	const struct plan_run *run = &plan->run;
-	struct script_value *list;
-	char number[24] = "", *text;
-
-	script_value_text(root, "launcher", plan->launcher->name);
-	script_value_number(root, "nodes", plan_value(plan, PLAN_NODES));
-	script_value_number(root, "ntasks", plan_value(plan, PLAN_NTASKS));
-	script_value_number(root, "ntasks_per_node",
-			    plan_value(plan, PLAN_NTASKS_PER_NODE));
-	script_value_number(root, "workers_per_node",
-			    plan_value(plan, PLAN_WORKERS_PER_NODE));
-	script_value_number(root, "gpus_per_node", plan_value(plan, PLAN_GPUS_PER_NODE));
-	script_value_number(root, "world_size", plan_value(plan, PLAN_WORLD_SIZE));
-	add_count(root, "tasks", plan_value(plan, PLAN_NTASKS_PER_NODE), "task");
-	add_count(root, "workers", plan_value(plan, PLAN_WORKERS_PER_NODE), "rank");
-	if (plan_known(plan, PLAN_CPUS_PER_TASK))
-		snprintf(number, sizeof(number), "%" PRIu64,
-			 plan_value(plan, PLAN_CPUS_PER_TASK));
-	script_value_text(root, "cpus_per_task", number);
-	script_value_flag(root, "one_gpu",
-			  plan_value(plan, PLAN_GPUS_PER_NODE) == 1 &&
-				  plan_value(plan, PLAN_WORLD_SIZE) > 1);
-	script_value_flag(root, "unbind", plan->unbind);
-	/* A launcher without variables of ours takes its ranks from PMIx. */
-	script_value_flag(root, "pmix", plan->launcher->bare);
-	add_word(root, "srank", plan->srank);
-
-	script_value_flag(root, "command", run->kind == PLAN_COMMAND);
-	script_value_flag(root, "module", run->kind == PLAN_MODULE);
-	script_value_flag(root, "own_python",
-			  run->kind != PLAN_COMMAND &&
-				  strcmp(run->python, "python") != 0);
-	add_word(root, "python", run->kind == PLAN_COMMAND ? "python" : run->python);
-	text = program(run);
-	script_value_text(root, "program", text);
-	free(text);
-	add_folder(root, "workdir", run->workdir);
-
-	list = script_value_list(root, "environment");
-	for (size_t i = 0; i < spec->env.count; i++) {
-		struct script_value *entry = script_value_object(list, NULL);
-
-		script_value_text(entry, "name", spec->env.items[i].name);
-		add_word(entry, "value", spec->env.items[i].text);
-	}
-	text = words(&spec->srun.args);
-	script_value_text(root, "srun_args", text);
-	free(text);
-	add_lines(root, "setup", &spec->setup);
-	add_lines(root, "teardown", &spec->teardown);
-
-	if (script_value_failed(root)) {
-		script_value_free(root);
-		return NULL;
-	}
-	return root;
-}
-
 /* Says that TEXT, which looks as if a shell would expand it, is taken as it is. */
 static void warn_literal(const char *text, const struct diag_place *place,
 			 const char *fix, struct diag *diag)
@@ -400,39 +43,219 @@ static void warn_literal(const char *text, const struct diag_place *place,
 
 static void warn_literals(const struct spec *spec, struct diag *diag)
 {
-	static const char paths[] = "write the path out";
+	static const char path[] = "write the path out";
+	static const char cd[] = "write the path out, or use cd in setup";
+	static const char export[] = "write the value out, or use export in setup";
+	static const char source[] = "write the path out, or use source in setup";
+	const struct {
+		const struct spec_value *value;
+		const char *fix;
+	} paths[] = {
+		{&spec->batch.output, path},    {&spec->batch.error, path},
+		{&spec->run.workdir, cd},       {&spec->venv, source},
+		{&spec->conda.env, source},     {&spec->conda.root, source},
+		{&spec->container.image, path}, {&spec->container.workdir, path},
+	};
+	const struct {
+		const struct spec_value *list;
+		const char *fix;
+	} lists[] = {
+		{&spec->env, export},
+		{&spec->modules.use, path},
+		{&spec->container.mounts, path},
+	};
 
-	if (spec->batch.output.given)
-		warn_literal(spec->batch.output.text, &spec->batch.output.place, paths,
-			     diag);
-	if (spec->batch.error.given)
-		warn_literal(spec->batch.error.text, &spec->batch.error.place, paths,
-			     diag);
-	if (spec->run.workdir.given)
-		warn_literal(spec->run.workdir.text, &spec->run.workdir.place,
-			     "write the path out, or use cd in setup", diag);
-	for (size_t i = 0; i < spec->env.count; i++)
-		warn_literal(spec->env.items[i].text, &spec->env.items[i].place,
-			     "write the value out, or use export in setup", diag);
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		if (paths[i].value->given)
+			warn_literal(paths[i].value->text, &paths[i].value->place,
+				     paths[i].fix, diag);
+	}
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		const struct spec_value *list = lists[i].list;
+
+		for (size_t k = 0; k < list->count; k++)
+			warn_literal(list->items[k].text, &list->items[k].place,
+				     lists[i].fix, diag);
+	}
+}
+
+/* An error at the value, when it is given; FIX may be NULL. */
+static int refuse(struct script_work *work, const struct spec_value *value,
+		  const char *rule, const char *message, const char *fix)
+{
+	diag_add(work->diag, DIAG_ERROR, rule, value->given ? &value->place : NULL, "%s",
+		 message);
+	if (fix)
+		diag_fix(work->diag, "%s", fix);
+	return -EINVAL;
+}
+
+/* What needs more than the shell of a task knows. */
+static int check_shell(struct script_work *work)
+{
+	static const char rule[] = "script-shell";
+	static const char fix[] =
+		"plugin: exec has `srank exec` do it, plugin: require the plugin";
+	const struct spec *spec = work->spec;
+	const struct plan *plan = work->plan;
+	struct launch_settings settings;
+	struct launch_error err = {0};
+	int rc = 0;
+
+	if (plan->means != SPEC_MEANS_SHELL || plan->launcher->bare)
+		return 0;
+	launch_settings_init(&settings);
+	if (launch_settings_parse(&settings, plan->srank, &err) < 0)
+		return -EINVAL;
+	if (launch_launcher_takes(plan->launcher, LAUNCH_VALUE_TF_CONFIG))
+		rc = refuse(work, &spec->launcher, rule,
+			    "TF_CONFIG lists the addresses of all ranks, which plain "
+			    "shell does not find out",
+			    fix);
+	if (settings.gpus == LAUNCH_GPUS_FIRST)
+		rc = refuse(work, &spec->binding.gpus, rule,
+			    "plain shell cannot put a task's own GPU in front of the "
+			    "others",
+			    "binding.gpus: mask has Slurm hide the others");
+	if (strcmp(plan->rendezvous.addr, "name") != 0)
+		rc = refuse(work, &spec->rendezvous.addr, rule,
+			    "plain shell knows rank 0's node by its name alone", fix);
+	if (plan->components_count)
+		rc = refuse(work, &spec->launcher, rule,
+			    "in a heterogeneous job plain shell does not find rank 0",
+			    fix);
+	return rc;
+}
+
+static int check_container(struct script_work *work, const struct spec *spec)
+{
+	static const char rule[] = "script-container";
+	const uint64_t runtime =
+		spec->container.runtime.given ? spec->container.runtime.number : 0;
+	int rc = 0;
+
+	if (runtime == SPEC_RUNTIME_NONE)
+		return 0;
+	if (!spec->container.image.given &&
+	    (runtime != SPEC_RUNTIME_PYXIS || !spec->container.name.given))
+		rc = refuse(work, &spec->container.runtime, rule,
+			    "container.image is missing", NULL);
+	if (runtime != SPEC_RUNTIME_PYXIS && spec->container.name.given)
+		rc = refuse(work, &spec->container.name, rule,
+			    "only pyxis keeps containers by name", "remove it");
+	for (size_t i = 0; i < spec->container.mounts.count; i++) {
+		const struct spec_item *mount = &spec->container.mounts.items[i];
+
+		if (!strchr(mount->text, ','))
+			continue;
+		diag_add(work->diag, DIAG_ERROR, rule, &mount->place,
+			 "a mount cannot have a comma, which %s takes for the end of it",
+			 spec->container.runtime.text);
+		rc = -EINVAL;
+	}
+	if (runtime == SPEC_RUNTIME_PYXIS && work->plan->means == SPEC_MEANS_EXEC)
+		diag_add(work->diag, DIAG_NOTE, rule, &spec->container.runtime.place,
+			 "`srank exec` runs inside the container, so the image must have "
+			 "it");
+	return rc;
+}
+
+static int check_containers(struct script_work *work)
+{
+	const struct plan *plan = work->plan;
+	int rc = 0;
+
+	if (!plan->components_count)
+		return check_container(work, work->spec);
+	for (size_t i = 0; i < plan->components_count; i++) {
+		if (check_container(work, &plan->component_specs[i]) < 0)
+			rc = -EINVAL;
+	}
+	return rc;
+}
+
+static bool lists(const struct spec_value *words, const char *word)
+{
+	for (size_t i = 0; i < words->count; i++) {
+		if (strcmp(words->items[i].text, word) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* All but `fail` unless the spec says which. */
+static bool after_timeout(const struct spec *spec)
+{
+	return spec->retry.max.given && spec->retry.max.number &&
+	       (!spec->retry.on.given || lists(&spec->retry.on, "timeout"));
+}
+
+static int check_signal(struct script_work *work)
+{
+	static const char rule[] = "script-signal";
+	const struct spec *spec = work->spec;
+	const struct plan_batch *batch = &work->plan->batch;
+	const char *name = batch->signal_parts.name ? batch->signal_parts.name : "";
+	int rc = 0;
+
+	if (batch->signal_parts.batch &&
+	    (strcmp(name, "KILL") == 0 || strcmp(name, "9") == 0 ||
+	     strcmp(name, "STOP") == 0 || strcmp(name, "19") == 0))
+		rc = refuse(work, &spec->batch.signal.name, rule,
+			    "no shell can catch this signal, so the ranks would not get "
+			    "it",
+			    "signal: USR1, or batch: no for the tasks alone");
+	if (after_timeout(spec) && (strcmp(name, "TERM") == 0 || strcmp(name, "15") == 0))
+		rc = refuse(work, &spec->batch.signal.name, rule,
+			    "scancel sends TERM, too, and a job that was cancelled would "
+			    "start again",
+			    "signal: USR1");
+	if (after_timeout(spec) && name[0] && !batch->signal_parts.batch)
+		rc = refuse(work, &spec->batch.signal.batch, rule,
+			    "the shell must get the signal to start the job again after "
+			    "a timeout",
+			    "batch: yes");
+	if (spec->retry.max.given && spec->retry.max.number &&
+	    spec->batch.requeue.given && !spec->batch.requeue.number)
+		rc = refuse(work, &spec->batch.requeue, rule,
+			    "retry starts the job again, and requeue forbids it",
+			    "remove one of them");
+	if (spec->retry.exclude_bad_nodes.given && spec->retry.exclude_bad_nodes.number)
+		rc = refuse(work, &spec->retry.exclude_bad_nodes, "script-retry",
+			    "Slurm lets nobody change the nodes of a job that is on its "
+			    "way back into the queue",
+			    "remove it; Slurm itself takes nodes that fail out of use");
+	return rc;
 }
 
 int script_write(FILE *out, const struct spec *spec, const struct plan *plan,
-		 const struct spec_site *site, struct script_templates *templates,
-		 struct diag *diag)
+		 const struct spec_site *site, const struct script_point *point,
+		 struct script_templates *templates, struct diag *diag)
 {
+	struct script_work work = {
+		.spec = spec,
+		.plan = plan,
+		.site = site,
+		.point = point,
+		.diag = diag,
+	};
 	struct script_template template = {0};
 	struct script_value *root = NULL;
-	int rc;
+	int rc = 0;
 
-	/* MPI's ranks come from PMIx. */
-	if (site->plugin.given && !site->plugin.number && !plan->launcher->bare) {
-		diag_add(diag, DIAG_ERROR, "script-no-plugin", &site->plugin.place,
-			 "this site has no srank plugin, and the ranks of a script made "
-			 "here meet "
-			 "by it");
-		diag_fix(diag, "install spank_srank.so there and write `plugin: yes`");
-		return -EINVAL;
-	}
+	if (check_shell(&work) < 0)
+		rc = -EINVAL;
+	if (check_containers(&work) < 0)
+		rc = -EINVAL;
+	if (check_signal(&work) < 0)
+		rc = -EINVAL;
+	if (spec->preflight.given && spec->preflight.number && plan->components_count)
+		rc = refuse(&work, &spec->preflight, "script-preflight",
+			    "preflight looks at nodes that are alike, and those of a "
+			    "heterogeneous job are not",
+			    "remove it");
+	if (rc < 0)
+		goto out;
 	/* The launcher's own template, else the one of its shape. */
 	rc = script_templates_find(plan->launcher->name, &template, templates, diag);
 	if (rc == -ENOENT)
@@ -444,25 +267,22 @@ int script_write(FILE *out, const struct spec *spec, const struct plan *plan,
 			 "%s.mustache",
 			 plan->launcher->name, plan->launcher->name,
 			 launch_shape_name(plan->shape));
-		return -EINVAL;
+		rc = -EINVAL;
 	}
 	if (rc < 0)
-		return rc;
-	fputs("#!/bin/bash\n", out);
-	rc = write_comments(out, spec, plan, site);
+		goto out;
+	rc = script_header(out, &work);
 	if (rc == 0)
-		rc = write_directives(out, spec, plan, diag);
-	if (rc < 0)
-		return rc;
-	root = make_context(spec, plan);
-	if (!root)
-		return -ENOMEM;
-	rc = script_mustache(out, &template, root, script_templates_find, templates,
-			     diag);
-	script_value_free(root);
+		rc = script_context(&work, &root);
+	if (rc == 0)
+		rc = script_mustache(out, &template, root, script_templates_find,
+				     templates, diag);
 	if (rc == 0)
 		warn_literals(spec, diag);
 	if (rc == 0 && ferror(out))
 		rc = -EIO;
+out:
+	script_value_free(root);
+	spec_arena_free(&work.arena);
 	return rc;
 }

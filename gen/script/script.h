@@ -13,15 +13,22 @@
 
 #include <stdio.h>
 
+/* One point of a sweep, whose spec plan_sweep_apply() made. */
+struct script_point {
+	const struct spec *sweep; /* the spec that has the sweep */
+	uint64_t number;          /* from 0 */
+};
+
 /*
  * Writes the script of PLAN, which plan_make() made from SPEC and SITE without an error.
- * 0; -EINVAL when DIAG was told of a fault (a value that no directive can hold, a
- * template that is wrong); -ENOMEM; another -errno from a template file. OUT is then of
- * no use.
+ * POINT: it is of that point; NULL: of the spec itself, whose sweep, if it has one, is
+ * one array job. 0; -EINVAL when DIAG was told of a fault (a value that no directive can
+ * hold, a template that is wrong); -ENOMEM; another -errno from a template file. OUT is
+ * then of no use.
  */
 int script_write(FILE *out, const struct spec *spec, const struct plan *plan,
-		 const struct spec_site *site, struct script_templates *templates,
-		 struct diag *diag);
+		 const struct spec_site *site, const struct script_point *point,
+		 struct script_templates *templates, struct diag *diag);
 
 /*
  * The folder that must be there before the job starts, from PATTERN, a value of

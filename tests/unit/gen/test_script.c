@@ -50,7 +50,7 @@ static void make(struct made *made, const char *spec, const char *site)
 	assert_int_equal(made->rc, 0);
 	out = open_memstream(&made->script, &made->length);
 	assert_non_null(out);
-	made->rc = script_write(out, &made->spec, &made->plan, &made->site,
+	made->rc = script_write(out, &made->spec, &made->plan, &made->site, NULL,
 				&made->templates, &made->diag);
 	assert_int_equal(fclose(out), 0);
 }
@@ -297,7 +297,7 @@ static void comments(void **state)
 	made.spec.batch.output = (struct spec_value){true, .text = "logs/%j.out"};
 	made.spec.batch.error = (struct spec_value){true, .text = "my err/x/%j.err"};
 	FILE *out = open_memstream(&made.script, &made.length);
-	assert_int_equal(script_write(out, &made.spec, &made.plan, &made.site,
+	assert_int_equal(script_write(out, &made.spec, &made.plan, &made.site, NULL,
 				      &made.templates, &made.diag),
 			 0);
 	fclose(out);
@@ -316,7 +316,7 @@ static void comments(void **state)
 	made.spec.file = "-job.yaml";
 	made.spec.batch.output = (struct spec_value){true, .text = "-p/%j.out"};
 	out = open_memstream(&made.script, &made.length);
-	assert_int_equal(script_write(out, &made.spec, &made.plan, &made.site,
+	assert_int_equal(script_write(out, &made.spec, &made.plan, &made.site, NULL,
 				      &made.templates, &made.diag),
 			 0);
 	fclose(out);
@@ -368,12 +368,28 @@ static void without_the_plugin(void **state)
 {
 	struct made made;
 
+	/* The shell of each task does what the plugin would have done. */
 	make(&made, "launcher: torch\n" ONE_BY_ONE ENDS, "name: x\nplugin: no\n");
-	assert_int_equal(made.rc, -EINVAL);
-	assert_int_equal(made.diag.errors, 1);
-	assert_string_equal(made.diag.items[0].rule, "script-no-plugin");
-	assert_string_equal(made.diag.items[0].place.file, "dir/site.yaml");
-	assert_int_equal(made.diag.items[0].place.line, 2);
+	assert_int_equal(made.rc, 0);
+	assert_null(strstr(made.script, "srun --help"));
+	assert_null(strstr(made.script, "export SRANK="));
+	assert_non_null(strstr(made.script, "\nexport RANK=\"$SLURM_PROCID\"\n"));
+	assert_string_equal(step(&made), "srun --kill-on-bad-exit=1 --export=ALL \\\n"
+					 "\tsh -c \"$task\" srank \\\n"
+					 "\tpython train.py \\\n\t--lr 0.1 x\n");
+	clear(&made);
+
+	/* Or srank exec does, which is told what the plugin would have been told. */
+	make(&made, "launcher: torchrun\nbinding: {gpus: mask}\n" ONE_BY_ONE ENDS,
+	     "rendezvous: exec\n");
+	assert_int_equal(made.rc, 0);
+	assert_null(strstr(made.script, "srun --help"));
+	assert_non_null(strstr(made.script, "\nexport SRANK=torchrun,gpus=mask\n"));
+	assert_string_equal(step(&made),
+			    "srun --kill-on-bad-exit=1 --export=ALL \\\n"
+			    "\tsrank exec --launcher torchrun --gpus mask -- \\\n"
+			    "\ttorchrun --nproc_per_node=1 \\\n"
+			    "\ttrain.py \\\n\t--lr 0.1 x\n");
 	clear(&made);
 
 	/* The ranks of MPI do not need it. */
