@@ -65,22 +65,23 @@ static int name_missing(struct exec_pmix *pmix, const struct launch_facts *facts
 {
 	uint32_t last = facts->rank == 0 ? facts->ntasks - 1 : 0, count = 0;
 	char names[MISSING_SHOWN * 11 + 8] = "";
-	bool *missing;
+	char **here;
 	size_t length = 0;
 
 	if (last >= MISSING_MAX)
 		last = MISSING_MAX - 1;
-	missing = calloc(last + 1, sizeof(*missing));
-	if (!missing || exec_pmix_missing(pmix, 0, last, ANSWER_TIME, missing)) {
-		free(missing);
+	here = calloc(last + 1, sizeof(*here));
+	if (!here || exec_pmix_gather(pmix, EXEC_PMIX_HERE, 0, last, ANSWER_TIME, here)) {
+		free(here);
 		return -ENOMEM;
 	}
 	for (uint32_t rank = 0; rank <= last; rank++) {
-		if (missing[rank] && count++ < MISSING_SHOWN)
+		if (!here[rank] && rank != facts->rank && count++ < MISSING_SHOWN)
 			length += snprintf(names + length, sizeof(names) - length,
 					   "%s%" PRIu32, length ? "," : "", rank);
+		free(here[rank]);
 	}
-	free(missing);
+	free(here);
 	if (count > MISSING_SHOWN)
 		snprintf(names + length, sizeof(names) - length, ",...");
 	if (facts->rank == 0 && count)
@@ -181,7 +182,7 @@ int exec_agree(struct exec_pmix *pmix, const struct launch_task *task,
 		failed = put_port(pmix, task, err);
 	r = put_cpus(pmix, facts, err);
 	if (r == 0)
-		r = exec_pmix_fence(pmix, seconds, err);
+		r = exec_pmix_fence(pmix, true, seconds, err);
 	if (r == -ETIMEDOUT)
 		return name_missing(pmix, facts, seconds, err);
 	if (r == 0)

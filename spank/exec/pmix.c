@@ -47,8 +47,8 @@ struct waiting {
 	pthread_cond_t changed;
 	bool done; /* the fence */
 	pmix_status_t status;
-	uint32_t answered; /* questions after it */
-	bool *missing;
+	uint32_t answered; /* questions of exec_pmix_gather() */
+	char **texts;      /* its answers; NULL: they are late */
 };
 
 struct exec_pmix {
@@ -59,7 +59,7 @@ struct exec_pmix {
 	sigset_t blocked;
 };
 
-/* A question for exec_pmix_missing(); lives on when the answer is not waited for. */
+/* A question of exec_pmix_gather(); lives on when the answer is not waited for. */
 struct question {
 	struct waiting *waiting;
 	uint32_t index;
@@ -291,11 +291,11 @@ static void fence_done(pmix_status_t status, void *arg)
 	pthread_mutex_unlock(&waiting->mutex);
 }
 
-int exec_pmix_fence(struct exec_pmix *pmix, unsigned int seconds,
+int exec_pmix_fence(struct exec_pmix *pmix, bool collect, unsigned int seconds,
 		    struct launch_error *err)
 {
 	struct waiting *waiting = &pmix->waiting;
-	const pmix_info_t collect = directive(PMIX_COLLECT_DATA);
+	const pmix_info_t all = directive(PMIX_COLLECT_DATA);
 	const struct timespec until = deadline(seconds);
 	pmix_status_t status;
 	int r;
@@ -307,7 +307,8 @@ int exec_pmix_fence(struct exec_pmix *pmix, unsigned int seconds,
 	status = pmix->library.PMIx_Commit();
 	if (status != PMIX_SUCCESS)
 		return fault(pmix, "the server takes no value", status, err);
-	status = pmix->library.PMIx_Fence_nb(NULL, 0, &collect, 1, fence_done, waiting);
+	status = pmix->library.PMIx_Fence_nb(NULL, 0, collect ? &all : NULL, collect,
+					     fence_done, waiting);
 	if (status == PMIX_OPERATION_SUCCEEDED)
 		return 0;
 	if (status != PMIX_SUCCESS)
@@ -331,18 +332,20 @@ static void answered(pmix_status_t status, pmix_value_t *value, void *arg)
 
 	pthread_mutex_lock(&waiting->mutex);
 	waiting->answered++;
-	if (status == PMIX_SUCCESS && waiting->missing)
-		waiting->missing[question->index] = false;
+	if (status == PMIX_SUCCESS && value && value->type == PMIX_STRING &&
+	    waiting->texts)
+		waiting->texts[question->index] =
+			strdup(value->data.string ? value->data.string : "");
 	pthread_cond_signal(&waiting->changed);
 	pthread_mutex_unlock(&waiting->mutex);
 }
 
 /*
  * A server answers for a rank of its own when that has put its values, and asks the
- * servers of the others (direct modex), so that the present ranks are those that answer.
+ * servers of the others (direct modex).
  */
-int exec_pmix_missing(struct exec_pmix *pmix, uint32_t first, uint32_t last,
-		      unsigned int seconds, bool *missing)
+int exec_pmix_gather(struct exec_pmix *pmix, const char *key, uint32_t first,
+		     uint32_t last, unsigned int seconds, char **texts)
 {
 	struct waiting *waiting = &pmix->waiting;
 	const struct timespec until = deadline(seconds);
@@ -354,23 +357,21 @@ int exec_pmix_missing(struct exec_pmix *pmix, uint32_t first, uint32_t last,
 
 	if (!questions)
 		return -ENOMEM;
-	memset(missing, true, count * sizeof(*missing));
-	waiting->missing = missing;
+	memset(texts, 0, count * sizeof(*texts));
+	waiting->answered = 0;
+	waiting->texts = texts;
 	for (uint32_t i = 0; i < count; i++) {
 		const pmix_proc_t of = process(pmix, first + i);
 
 		questions[i] = (struct question){waiting, i};
-		if (of.rank == pmix->self.rank)
-			missing[i] = false;
-		else if (pmix->library.PMIx_Get_nb(&of, EXEC_PMIX_HERE, NULL, 0, answered,
-						   &questions[i]) == PMIX_SUCCESS)
+		if (pmix->library.PMIx_Get_nb(&of, key, NULL, 0, answered,
+					      &questions[i]) == PMIX_SUCCESS)
 			asked++;
 	}
 	pthread_mutex_lock(&waiting->mutex);
 	while (waiting->answered < asked && r == 0)
 		r = -pthread_cond_timedwait(&waiting->changed, &waiting->mutex, &until);
-	/* Who answers from now on is late. */
-	waiting->missing = NULL;
+	waiting->texts = NULL;
 	pthread_mutex_unlock(&waiting->mutex);
 	return 0;
 }

@@ -18,7 +18,7 @@ struct exec_pmix;
 /* As a rank: the job as a whole. PMIX_RANK_WILDCARD in the PMIx standard. */
 #define EXEC_PMIX_JOB (UINT32_MAX - 1)
 
-/* A key that exec_pmix_fence() puts for every rank: exec_pmix_missing() asks for it. */
+/* A key that exec_pmix_fence() puts for every rank; see exec_pmix_gather(). */
 #define EXEC_PMIX_HERE "srank.here"
 
 /* Longest name of a job (PMIX_MAX_NSLEN in the PMIx standard). */
@@ -59,20 +59,21 @@ int exec_pmix_put(struct exec_pmix *pmix, enum exec_pmix_scope scope, const char
 		  const char *text);
 
 /*
- * Waits until all ranks of the job are here, and brings what they have put. -ETIMEDOUT
- * after SECONDS; then the connection is good for exec_pmix_is_missing() alone, and must
- * not be closed, which could wait for the others, too. -EIO with ERR.
+ * Waits until all ranks of the job are here. With COLLECT, what they have put for all is
+ * then with each of them; without, it stays where it is until somebody asks for it.
+ * -ETIMEDOUT after SECONDS; then the connection is good for exec_pmix_gather() alone, and
+ * must not be closed, which could wait for the others, too. -EIO with ERR.
  */
-int exec_pmix_fence(struct exec_pmix *pmix, unsigned int seconds,
+int exec_pmix_fence(struct exec_pmix *pmix, bool collect, unsigned int seconds,
 		    struct launch_error *err);
 
 /*
- * After a fence that timed out: which of the ranks FIRST to LAST have not come to it.
- * MISSING has LAST - FIRST + 1 entries. Takes SECONDS at most. True for those that did
- * not answer.
+ * Asks the ranks FIRST to LAST for the text that each has put under KEY for all, and
+ * waits SECONDS for it at most. TEXTS (LAST - FIRST + 1 entries, to be freed) has NULL
+ * for those that have not come to a fence since. -ENOMEM.
  */
-int exec_pmix_missing(struct exec_pmix *pmix, uint32_t first, uint32_t last,
-		      unsigned int seconds, bool *missing);
+int exec_pmix_gather(struct exec_pmix *pmix, const char *key, uint32_t first,
+		     uint32_t last, unsigned int seconds, char **texts);
 
 /*
  * Ends all ranks of the job, where this one cannot go on and they could not know. The

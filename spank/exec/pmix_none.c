@@ -44,14 +44,14 @@ int exec_pmix_put(struct exec_pmix *pmix, enum exec_pmix_scope scope, const char
 	return -ENOTSUP;
 }
 
-int exec_pmix_fence(struct exec_pmix *pmix, unsigned int seconds,
+int exec_pmix_fence(struct exec_pmix *pmix, bool collect, unsigned int seconds,
 		    struct launch_error *err)
 {
 	return -ENOTSUP;
 }
 
-int exec_pmix_missing(struct exec_pmix *pmix, uint32_t first, uint32_t last,
-		      unsigned int seconds, bool *missing)
+int exec_pmix_gather(struct exec_pmix *pmix, const char *key, uint32_t first,
+		     uint32_t last, unsigned int seconds, char **texts)
 {
 	return -ENOTSUP;
 }
