@@ -59,6 +59,20 @@ static bool is_better(const struct plan_work *work, const struct spec_partition 
 	return a_cpus && (!b_cpus || a_cpus < b_cpus);
 }
 
+/*
+ * True when the job may go to PARTITION on its own accord: a job with GPUs only where
+ * they are known to be, if the profile knows of any.
+ */
+static bool is_candidate(const struct plan_work *work,
+			 const struct spec_partition *partition)
+{
+	bool known = false;
+
+	for (size_t i = 0; i < work->site->partitions.count; i++)
+		known |= partition_at(work, i)->gpus_per_node.given;
+	return !work->gpus || !known || partition->gpus_per_node.number > 0;
+}
+
 /* The best that the job fits into, in *BEST; NULL: there is none. */
 static int find_best(struct plan_work *work, const struct spec_partition **best)
 {
@@ -67,8 +81,7 @@ static int find_best(struct plan_work *work, const struct spec_partition **best)
 		const struct spec_partition *partition = partition_at(work, i);
 		int rc;
 
-		if (work->gpus && partition->gpus_per_node.given &&
-		    !partition->gpus_per_node.number)
+		if (!is_candidate(work, partition))
 			continue;
 		if (*best && !is_better(work, partition, *best))
 			continue;
@@ -110,7 +123,9 @@ static int fits_nowhere(struct plan_work *work)
 
 		try_partition(work, partition_at(work, i), &why);
 		fprintf(out, "%s%s: %s", i ? "; " : "", partition_at(work, i)->name.text,
-			why ? why : "it has no GPU");
+			why && is_candidate(work, partition_at(work, i))
+				? why
+				: "no GPU is known there");
 		free(why);
 	}
 	if (fclose(out) != 0)
@@ -122,6 +137,21 @@ static int fits_nowhere(struct plan_work *work)
 	return -EINVAL;
 }
 
+/* True when the given numbers contradict each other, whatever the partition. */
+static bool contradicts(const struct plan_work *work)
+{
+	struct diag diag = {0};
+	struct plan plan = *work->plan;
+	struct plan_work trial = *work;
+
+	trial.plan = &plan;
+	trial.diag = &diag;
+	plan_propagate(&trial);
+	work->plan->arena = plan.arena;
+	diag_clear(&diag);
+	return trial.failed;
+}
+
 static int choose_any(struct plan_work *work)
 {
 	const struct spec_value *name = &work->spec->batch.partition;
@@ -130,12 +160,11 @@ static int choose_any(struct plan_work *work)
 	size_t errors = work->diag->errors;
 	int rc;
 
-	/* Contradictions are the same in every partition. */
-	rc = try_partition(work, NULL, NULL);
-	if (rc == -ENOMEM)
-		return rc;
-	if (usual &&
-	    !(work->gpus && usual->gpus_per_node.given && !usual->gpus_per_node.number)) {
+	if (contradicts(work)) {
+		work->plan->partition = usual;
+		return plan_settle(work);
+	}
+	if (usual && is_candidate(work, usual)) {
 		rc = try_partition(work, usual, NULL);
 		if (rc == -ENOMEM)
 			return rc;

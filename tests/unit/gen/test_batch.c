@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Options whose value the spec says in parts, the settings of the step, and the jobs that
+ * a sweep and a heterogeneous job are made of.
+ */
+#include "job.h"
+
+#include "gen/plan/sweep.h"
+
+#define RUN "run: {script: a.py}\nresources: {nodes: 1}\n"
+
+struct batch_row {
+	const char *text, *array, *dependency, *mail_type, *signal, *requeue, *open_mode;
+};
+
+static void parts_become_values(void **state)
+{
+	static const struct batch_row rows[] = {
+		{"batch: {array: 0-9}", .array = "0-9"},
+		{"batch: {array: '1,3-7:2%4'}", .array = "1,3-7:2%4"},
+		{"batch: {array: {range: 0-99, max: 5}}", .array = "0-99%5"},
+		{"batch: {dependency: 'afterok:1?singleton'}",
+		 .dependency = "afterok:1?singleton"},
+		{"batch: {dependency: {afterok: [12, 13], afterany: 4_2}}",
+		 .dependency = "afterany:4_2,afterok:12:13"},
+		{"batch: {dependency: {after: 7+30, singleton: yes, any: yes}}",
+		 .dependency = "after:7+30?singleton"},
+		{"batch: {dependency: {singleton: no}}", NULL},
+		{"batch: {mail: {user: a@b, type: [end, Fail]}}",
+		 .mail_type = "END,FAIL"},
+		{"batch: {mail_type: 'BEGIN,END'}", .mail_type = "BEGIN,END"},
+		/* A name alone goes to the batch shell, what is sbatch's is as it says.
+		 */
+		{"batch: {signal: USR1}", .signal = "B:USR1@60"},
+		{"batch: {signal: SIGUSR2@90}", .signal = "USR2@90"},
+		{"batch: {signal: 'b:usr1@120'}", .signal = "B:USR1@120"},
+		{"batch: {signal: 'B:10'}", .signal = "B:10@60"},
+		{"batch: {signal: {name: TERM, before: 300}}", .signal = "B:TERM@300"},
+		{"batch: {signal: {name: TERM, before: 300, batch: false}}",
+		 .signal = "TERM@300"},
+		/* A log must not be lost by the second start. */
+		{"batch: {requeue: yes}", .requeue = "requeue", .open_mode = "append"},
+		{"batch: {requeue: no}", .requeue = "no-requeue"},
+		{"batch: {requeue: yes, open_mode: truncate}", .requeue = "requeue",
+		 .open_mode = "truncate"},
+		/* Starting again after the time limit needs the signal before it. */
+		{"retry: 3", .requeue = "requeue", .open_mode = "append",
+		 .signal = "B:USR1@120"},
+		{"retry: {max: 3, on: [preempt]}", .requeue = "requeue",
+		 .open_mode = "append"},
+		{"retry: 3\nbatch: {signal: {name: USR2, before: 300}}",
+		 .requeue = "requeue", .open_mode = "append", .signal = "B:USR2@300"},
+		{"retry: 0", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job job;
+		char text[256];
+
+		print_message("# row %zu: %s\n", i, rows[i].text);
+		snprintf(text, sizeof(text), RUN "%s\n", rows[i].text);
+		job_make(&job, text, NULL);
+		job_fits(&job);
+		assert_text(job.plan.batch.array, rows[i].array);
+		assert_text(job.plan.batch.dependency, rows[i].dependency);
+		assert_text(job.plan.batch.mail_type, rows[i].mail_type);
+		assert_text(job.plan.batch.signal, rows[i].signal);
+		assert_text(job.plan.batch.requeue, rows[i].requeue);
+		assert_text(job.plan.batch.open_mode, rows[i].open_mode);
+		job_clear(&job);
+	}
+}
+
+static void settings_of_the_step(void **state)
+{
+	static const struct {
+		const char *text, *site, *srank;
+		enum spec_means means;
+	} rows[] = {
+		{"launcher: torchrun", "", "torchrun", SPEC_MEANS_PLUGIN},
+		{"launcher: torchrun\nrendezvous: {backend: c10d}", "",
+		 "torchrun,elastic=2:2", SPEC_MEANS_PLUGIN},
+		{"launcher: torchrun\nrendezvous: {elastic: '1:4'}", "",
+		 "torchrun,elastic=1:4", SPEC_MEANS_PLUGIN},
+		{"binding: {gpus: mask, local: 0}", "", "torch,gpus=mask,local=0",
+		 SPEC_MEANS_PLUGIN},
+		{"rendezvous: {addr: ip, suffix: -ib, domain: a.b, ports: 20000-20009, "
+		 "busy: warn, verbose: yes}\nbinding: {omp_threads: keep}",
+		 "",
+		 "torch,ports=20000-20009,addr=ip,suffix=-ib,domain=a.b,busy=warn,"
+		 "omp=keep,verbose=on",
+		 SPEC_MEANS_PLUGIN},
+		{"rendezvous: {port: auto, master: first}", "", "torch",
+		 SPEC_MEANS_PLUGIN},
+		{"plugin: require", "rendezvous: shell", "torch", SPEC_MEANS_PLUGIN},
+		{"plugin: exec", "", "torch", SPEC_MEANS_EXEC},
+		{"plugin: off", "", "torch", SPEC_MEANS_SHELL},
+		{"plugin: auto", "rendezvous: exec", "torch", SPEC_MEANS_EXEC},
+		{"name: x", "plugin: no", "torch", SPEC_MEANS_SHELL},
+		/* The plugin has the site's settings from plugstack.conf. */
+		{"name: x", "suffix: -ib\nports: 30000-30099", "torch",
+		 SPEC_MEANS_PLUGIN},
+		{"name: x", "suffix: -ib\nports: 30000-30099\nrendezvous: exec",
+		 "torch,ports=30000-30099,suffix=-ib", SPEC_MEANS_EXEC},
+		{"rendezvous: {suffix: -eth}", "suffix: -ib\nrendezvous: exec",
+		 "torch,suffix=-eth", SPEC_MEANS_EXEC},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job job;
+		char text[512];
+
+		print_message("# row %zu\n", i);
+		snprintf(text, sizeof(text),
+			 "run: {script: a.py}\nresources: {nodes: 2}\n%s\n",
+			 rows[i].text);
+		job_make(&job, text, rows[i].site);
+		job_fits(&job);
+		assert_text(job.plan.srank, rows[i].srank);
+		assert_int_equal(job.plan.means, rows[i].means);
+		job_clear(&job);
+	}
+}
+
+static void where_ranks_meet_without_the_plugin(void **state)
+{
+	struct job job;
+
+	job_make(&job, RUN, NULL);
+	assert_string_equal(job.plan.rendezvous.addr, "name");
+	assert_string_equal(job.plan.rendezvous.suffix, "");
+	assert_int_equal(job.plan.rendezvous.port, 0);
+	assert_int_equal(job.plan.rendezvous.port_low, 20000);
+	assert_int_equal(job.plan.rendezvous.port_high, 29999);
+	assert_false(job.plan.rendezvous.reserved);
+	job_clear(&job);
+	job_make(&job, RUN "rendezvous: {port: resv, addr: ip}\n",
+		 "ports: 30000-30099\nsuffix: -ib\naddr: nodeaddr\n");
+	assert_string_equal(job.plan.rendezvous.addr, "ip");
+	assert_string_equal(job.plan.rendezvous.suffix, "-ib");
+	assert_int_equal(job.plan.rendezvous.port_low, 30000);
+	assert_int_equal(job.plan.rendezvous.port_high, 30099);
+	assert_true(job.plan.rendezvous.reserved);
+	job_clear(&job);
+	job_make(&job, RUN "rendezvous: {port: 23456}\n", NULL);
+	assert_int_equal(job.plan.rendezvous.port, 23456);
+	job_clear(&job);
+}
+
+static void variables(void **state)
+{
+	struct job job;
+
+	job_make(&job,
+		 "run: {script: a.py}\nresources: {nodes: 1}\nlauncher: torchrun\n"
+		 "env: {A: x, B: y}\nbinding: {omp_threads: 4}\n"
+		 "rendezvous: {master: n1-ib, max_restarts: 2}\n",
+		 NULL);
+	job_fits(&job);
+	assert_int_equal(job.plan.env_count, 5);
+	assert_string_equal(job.plan.env[0].name, "A");
+	assert_string_equal(job.plan.env[1].text, "y");
+	assert_string_equal(job.plan.env[2].name, "MASTER_ADDR");
+	assert_string_equal(job.plan.env[2].text, "n1-ib");
+	assert_string_equal(job.plan.env[3].name, "OMP_NUM_THREADS");
+	assert_string_equal(job.plan.env[3].text, "4");
+	assert_string_equal(job.plan.env[4].name, "PET_MAX_RESTARTS");
+	assert_string_equal(job.plan.env[4].text, "2");
+	assert_false(job.plan.omp_auto);
+	job_clear(&job);
+	job_make(&job, RUN, NULL);
+	assert_int_equal(job.plan.env_count, 0);
+	assert_true(job.plan.omp_auto);
+	job_clear(&job);
+}
+
+static void faults(void **state)
+{
+	static const struct {
+		const char *text, *expected;
+	} rows[] = {
+		{"batch: {array: {max: 3}}",
+		 "job.yaml:3:22: error: array.max is given without array.range "
+		 "[plan-batch]\n"},
+		{"batch: {array: {range: '0-9%2', max: 3}}",
+		 "job.yaml:3:38: error: array.max says again what `%2` of array.range "
+		 "says [plan-batch]\n"},
+		{"batch: {dependency: {afterok: [x, '1+2'], after: 1+2}}",
+		 "job.yaml:3:32: error: afterok: 'x' is not the id of a job, as 123 or "
+		 "123_4 [plan-batch]\n"
+		 "job.yaml:3:35: error: afterok: '1+2' is not the id of a job, as 123 or "
+		 "123_4 [plan-batch]\n"},
+		{"batch: {dependency: {condition: a, singleton: yes}}",
+		 "job.yaml:3:33: error: dependency.condition is all of the dependency, "
+		 "but other keys of it are given, too [plan-batch]\n"},
+		{"batch: {signal: {before: 60}}",
+		 "job.yaml:3:26: error: signal has no name [plan-batch]\n"
+		 "  fix: add signal.name: USR1\n"},
+		{"batch: {signal: {name: 'USR1@60', before: 60}}",
+		 "job.yaml:3:43: error: signal.name `USR1@60` is all of the signal, but "
+		 "another key of it is given, too [plan-batch]\n"},
+		{"batch: {signal: USR1@60}\nretry: 1",
+		 "job.yaml:3:17: error: the job is to be started again after a timeout, "
+		 "for which the batch shell must get the signal [plan-batch]\n"
+		 "  fix: signal: {name: USR1, batch: true}\n"},
+		{"batch: {requeue: no}\nretry: 1",
+		 "job.yaml:3:18: error: requeue is false, but retry starts the job again "
+		 "by requeueing it [plan-batch]\n"},
+		{"retry: {on: fail}",
+		 "job.yaml:3:13: error: retry does not say how often [plan-batch]\n"
+		 "  fix: add retry.max: 3\n"},
+		{"batch: {nice: 1.5, priority: high}",
+		 "job.yaml:3:15: error: nice: '1.5' is not a whole number that Slurm "
+		 "takes [plan-batch]\n"
+		 "job.yaml:3:30: error: priority: 'high' is neither a whole number nor "
+		 "TOP [plan-batch]\n"},
+		{"batch: {extra: [--tres-bind=x, -x, y]}",
+		 "job.yaml:3:32: error: extra: '-x' is not a long option, as "
+		 "--tres-bind=VALUE [plan-batch]\n"
+		 "job.yaml:3:36: error: extra: 'y' is not a long option, as "
+		 "--tres-bind=VALUE [plan-batch]\n"},
+		/* Settings. */
+		{"rendezvous: {elastic: '1:2'}",
+		 "job.yaml:3:23: error: elastic is for launcher torchrun, and the "
+		 "launcher is torch [plan-settings]\n"},
+		{"rendezvous: {backend: c10d, max_restarts: 1}",
+		 "job.yaml:3:23: error: backend is for launcher torchrun, and the "
+		 "launcher is torch [plan-settings]\n"
+		 "job.yaml:3:43: error: max_restarts is for launcher torchrun, and the "
+		 "launcher is torch [plan-settings]\n"},
+		{"launcher: torchrun\nrendezvous: {elastic: '2:3'}",
+		 "job.yaml:4:23: error: elastic 2:3 does not fit 1 node: torchrun would "
+		 "wait for more, or leave some out [plan-settings]\n"},
+		{"launcher: torchrun\nrendezvous: {elastic: '1:3', backend: static}",
+		 "job.yaml:4:39: error: backend is static, but elastic needs c10d "
+		 "[plan-settings]\n"},
+		{"rendezvous: {master: a}\nenv: {MASTER_ADDR: b}",
+		 "job.yaml:3:22: error: rendezvous.master says what MASTER_ADDR is, and "
+		 "so does env on line 4; remove one [plan-settings]\n"},
+		/* Sweeps. */
+		{"sweep: {matrix: {a: [1]}}\nbatch: {array: 0-1}",
+		 "job.yaml:4:16: error: array is given beside a sweep, which is an array "
+		 "itself [plan-sweep]\n"
+		 "  fix: remove array, or sweep.as: files\n"},
+		{"sweep: {zip: {a: [1, 2], b: [1]}}",
+		 "job.yaml:3:26: error: zip: b has 1 value, but a has 2 [plan-sweep]\n"},
+		{"sweep: {matrix: {a: [1]}, zip: {a: [1]}}\nenv: {a: x}",
+		 "job.yaml:3:18: error: a is an axis of the sweep and a variable of env "
+		 "[plan-sweep]\n"
+		 "job.yaml:3:33: error: a is in matrix and in zip [plan-sweep]\n"
+		 "job.yaml:3:33: error: a is an axis of the sweep and a variable of env "
+		 "[plan-sweep]\n"},
+		{"sweep: {matrix: {resources.nodes: [1]}}",
+		 "job.yaml:3:18: error: resources.nodes is a key of the spec, which is "
+		 "the same in all jobs of an array [plan-sweep]\n"
+		 "  fix: add sweep.as: files\n"},
+		{"sweep: {as: files}",
+		 "job.yaml:3:13: error: the sweep has no values: neither matrix nor zip "
+		 "is given [plan-sweep]\n"},
+		{"sweep: {as: files, max: 2, matrix: {a: [1]}}",
+		 "job.yaml:3:25: error: sweep.max is for an array; jobs of scripts of "
+		 "their own run when they can [plan-sweep]\n"},
+		{"het: [{}, {}]\nbatch: {array: 0-1}",
+		 "job.yaml:3:6: error: Slurm has no arrays of heterogeneous jobs "
+		 "[plan-batch]\n"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job job;
+		char text[256];
+
+		print_message("# row %zu: %s\n", i, rows[i].text);
+		snprintf(text, sizeof(text), RUN "%s\n", rows[i].text);
+		job_make(&job, text, NULL);
+		assert_int_equal(job.rc, -EINVAL);
+		assert_diag(&job.diag, rows[i].expected);
+		job_clear(&job);
+	}
+}
+
+static void points_of_a_sweep(void **state)
+{
+	/* By hand: 2 x 3 combinations, each with both rows of the zip. */
+	static const char *const expected[12][3] = {
+		{"1", "x", "p"}, {"1", "x", "q"}, {"1", "y", "p"}, {"1", "y", "q"},
+		{"1", "z", "p"}, {"1", "z", "q"}, {"2", "x", "p"}, {"2", "x", "q"},
+		{"2", "y", "p"}, {"2", "y", "q"}, {"2", "z", "p"}, {"2", "z", "q"},
+	};
+	static const uint64_t strides[] = {6, 2, 1, 1};
+	struct job job;
+
+	job_make(&job,
+		 RUN "sweep:\n  matrix: {a: [1, 2], b: [x, y, z]}\n"
+		     "  zip: {c: [p, q], d: [r, s]}\n  max: 4\n",
+		 NULL);
+	job_fits(&job);
+	assert_int_equal(plan_sweep_points(&job.spec), 12);
+	assert_int_equal(plan_sweep_axes(&job.spec), 4);
+	assert_string_equal(job.plan.batch.array, "0-11%4");
+	for (uint64_t point = 0; point < 12; point++) {
+		for (size_t i = 0; i < 3; i++) {
+			const struct spec_axis *axis = plan_sweep_axis(&job.spec, i);
+			size_t value = plan_sweep_value(&job.spec, i, point);
+
+			assert_string_equal(axis->values.items[value].text,
+					    expected[point][i]);
+		}
+		/* Side by side. */
+		assert_int_equal(plan_sweep_value(&job.spec, 2, point),
+				 plan_sweep_value(&job.spec, 3, point));
+	}
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(plan_sweep_stride(&job.spec, i), strides[i]);
+	job_clear(&job);
+	job_make(&job, RUN, NULL);
+	assert_int_equal(plan_sweep_points(&job.spec), 0);
+	assert_null(job.plan.batch.array);
+	job_clear(&job);
+}
+
+static void a_point_is_a_spec(void **state)
+{
+	struct spec point = {0};
+	struct job job;
+
+	job_make(&job,
+		 "name: run-{lr}\n"
+		 "run: {script: a.py, args: ['--lr={lr}', '{opt}', '{none}', '{lr']}\n"
+		 "resources: {nodes: 1, gpus_per_node: 4}\n"
+		 "env: {RATE: 'x{lr}y{lr}', KEEP: z}\n"
+		 "setup: 'echo ${lr} {lr}'\n"
+		 "batch: {output: 'log-{opt}.out'}\n"
+		 "sweep:\n  as: files\n"
+		 "  matrix: {resources.nodes: [1, 2], lr: [0.1, \"it's a #\"]}\n"
+		 "  zip: {opt: [sgd]}\n",
+		 NULL);
+	job_fits(&job);
+	assert_null(job.plan.batch.array);
+	assert_int_equal(plan_sweep_points(&job.spec), 4);
+	assert_int_equal(plan_sweep_apply(&job.spec, 3, &point, &job.diag), 0);
+	assert_int_equal(job.diag.count, 0);
+	assert_string_equal(point.name.text, "run-it's a #");
+	assert_string_equal(point.run.args.items[0].text, "--lr=it's a #");
+	assert_string_equal(point.run.args.items[1].text, "sgd");
+	assert_string_equal(point.run.args.items[2].text, "{none}");
+	assert_string_equal(point.run.args.items[3].text, "{lr");
+	assert_int_equal(point.resources.nodes.number, 2);
+	assert_int_equal(point.resources.gpus_per_node.number, 4);
+	assert_string_equal(point.batch.output.text, "log-sgd.out");
+	assert_string_equal(point.setup.items[0].text, "echo ${lr} {lr}");
+	assert_int_equal(point.env.count, 4);
+	assert_string_equal(point.env.items[0].text, "xit's a #yit's a #");
+	assert_string_equal(point.env.items[2].name, "lr");
+	assert_string_equal(point.env.items[2].text, "it's a #");
+	assert_string_equal(point.env.items[3].name, "opt");
+	assert_int_equal(plan_sweep_points(&point), 0);
+	spec_clear(&point);
+	/* The spec itself is as it was. */
+	assert_string_equal(job.spec.name.text, "run-{lr}");
+	assert_int_equal(job.spec.env.count, 2);
+	assert_int_equal(job.spec.resources.nodes.number, 1);
+	job_clear(&job);
+	/* A value that its key does not take is told where it stands. */
+	job_make(&job,
+		 RUN "sweep: {as: files, matrix: {resources.nodes: [many], x.y: [1]}}\n",
+		 NULL);
+	memset(&point, 0, sizeof(point));
+	assert_int_equal(plan_sweep_apply(&job.spec, 0, &point, &job.diag), -EINVAL);
+	spec_clear(&point);
+	assert_diag(&job.diag,
+		    "job.yaml:3:46: error: nodes: 'many' is not a whole number of at "
+		    "least 1 [spec-value]\n");
+	job_clear(&job);
+}
+
+static void parts_of_a_text(void **state)
+{
+	static const struct {
+		const char *text;
+		const char *parts[6]; /* an axis as "{name}" */
+	} rows[] = {
+		{"--lr={lr}", {"--lr=", "{lr}"}},
+		{"{lr}{opt}x", {"{lr}", "{opt}", "x"}},
+		{"{\"lr\": {lr}}", {"{\"lr\": ", "{lr}", "}"}},
+		{"{lrx}{ lr }{}", {"{lrx}{ lr }{}"}},
+		{"plain", {"plain"}},
+		{"", {NULL}},
+	};
+	struct job job;
+
+	job_make(&job, RUN "sweep: {matrix: {lr: [1], opt: [2]}}\n", NULL);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct spec_axis *axis;
+		size_t at = 0, length, count = 0;
+		const char *part;
+
+		while (plan_sweep_part(&job.spec, rows[i].text, &at, &part, &length,
+				       &axis)) {
+			assert_non_null(rows[i].parts[count]);
+			assert_int_equal(length, strlen(rows[i].parts[count]));
+			assert_memory_equal(part, rows[i].parts[count], length);
+			assert_int_equal(axis != NULL, part[0] == '{' && length < 6 &&
+							       part[length - 1] == '}');
+			count++;
+		}
+		assert_null(rows[i].parts[count]);
+	}
+	job_clear(&job);
+}
+
+static void components_of_a_job(void **state)
+{
+	struct job job;
+	char text[128];
+
+	job_make(&job,
+		 "launcher: torchrun\n"
+		 "run: {script: a.py, args: [-x]}\n"
+		 "resources: {cpus_per_gpu: 4}\n"
+		 "batch: {account: a, partition: p}\n"
+		 "env: {A: 1, B: 2}\n"
+		 "het:\n"
+		 "  - resources: {nodes: 1, gpus_per_node: 8}\n"
+		 "    env: {B: 3, A: ~}\n"
+		 "  - resources: {nodes: 2, gpus_per_node: 4, cpus_per_task: 9,\n"
+		 "                cpus_per_gpu: ~}\n"
+		 "    partition: q\n"
+		 "    run: {module: m}\n",
+		 NULL);
+	job_fits(&job);
+	assert_int_equal(job.plan.components_count, 2);
+	assert_int_equal(plan_value(&job.plan, PLAN_NODES), 3);
+	assert_int_equal(plan_value(&job.plan, PLAN_GPUS), 16);
+	assert_int_equal(plan_value(&job.plan, PLAN_NTASKS), 3);
+	assert_int_equal(plan_value(&job.plan, PLAN_WORLD_SIZE), 16);
+	assert_false(plan_known(&job.plan, PLAN_GPUS_PER_NODE));
+	assert_int_equal(plan_value(&job.plan.components[0], PLAN_CPUS_PER_TASK), 32);
+	assert_int_equal(plan_value(&job.plan.components[1], PLAN_CPUS_PER_TASK), 9);
+	assert_string_equal(job.plan.components[0].run.target, "a.py");
+	assert_string_equal(job.plan.components[0].run.args[0], "-x");
+	assert_string_equal(job.plan.components[1].run.target, "m");
+	assert_int_equal(job.plan.components[1].run.count, 0);
+	assert_string_equal(job.plan.components[0].batch.partition, "p");
+	assert_string_equal(job.plan.components[1].batch.partition, "q");
+	assert_string_equal(job.plan.component_specs[1].batch.account.text, "a");
+	assert_int_equal(job.plan.components[0].env_count, 1);
+	assert_string_equal(job.plan.components[0].env[0].text, "3");
+	assert_int_equal(job.plan.components[1].env_count, 2);
+	plan_sentence(&job.plan, text, sizeof(text));
+	assert_string_equal(text, "1 node x 1 task x 8 workers + 2 nodes x 1 task x 4 "
+				  "workers = 16 ranks");
+	job_clear(&job);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parts_become_values),
+		cmocka_unit_test(settings_of_the_step),
+		cmocka_unit_test(where_ranks_meet_without_the_plugin),
+		cmocka_unit_test(variables),
+		cmocka_unit_test(faults),
+		cmocka_unit_test(points_of_a_sweep),
+		cmocka_unit_test(a_point_is_a_spec),
+		cmocka_unit_test(parts_of_a_text),
+		cmocka_unit_test(components_of_a_job),
+	};
+
+	return cmocka_run_group_tests_name("batch", tests, NULL, NULL);
+}
