@@ -120,8 +120,7 @@ static int check_args(struct plan_work *work)
 		{"--launcher", NULL, true},
 		{"--work-dir", "work_dir", spec->mmdet.work_dir.given},
 		{"--resume", "resume", spec->mmdet.resume.given},
-		{"--cfg-options", "cfg_options, or what becomes a part of it,",
-		 has_settings(spec)},
+		{"--cfg-options", "cfg_options", has_settings(spec)},
 	};
 	const struct spec_value *args = &spec->run.args;
 	int rc = 0;

@@ -47,7 +47,7 @@ static void programs(void **state)
 	static const struct {
 		const char *text;
 		enum plan_program kind;
-		const char *python, *target, *args[7];
+		const char *python, *target, *args[20];
 	} rows[] = {
 		{"run: {script: a.py}", PLAN_SCRIPT, "python", "a.py", {NULL}},
 		{"run: {script: a.py, args: [-x, 'b c'], python: /opt/py/bin/python3}",
@@ -101,6 +101,54 @@ static void programs(void **state)
 		 "python3",
 		 "my/train.py",
 		 {"c.py", "--work-dir", "w d", "--launcher", "pytorch", "--amp"}},
+		/* Each key by what MMDetection 3.x takes (tools/train.py, DictAction). */
+		{"mmdet: {config: c.py, amp: yes, auto_scale_lr: yes, resume: yes}",
+		 PLAN_SCRIPT,
+		 "python",
+		 "tools/train.py",
+		 {"c.py", "--amp", "--auto-scale-lr", "--resume", "--launcher",
+		  "pytorch"}},
+		{"mmdet: {config: c.py, amp: no, auto_scale_lr: no, resume: false}",
+		 PLAN_SCRIPT,
+		 "python",
+		 "tools/train.py",
+		 {"c.py", "--launcher", "pytorch"}},
+		{"mmdet: {config: c.py, resume: w/epoch_3.pth}\nrun: {args: [x]}",
+		 PLAN_SCRIPT,
+		 "python",
+		 "tools/train.py",
+		 {"c.py", "--resume", "w/epoch_3.pth", "--launcher", "pytorch", "x"}},
+		{"mmdet: {config: c.py, seed: 42, deterministic: yes, accumulate: 4, "
+		 "timeout: 3600, batch_size: 2, num_workers: 3, base_batch: 8,\n"
+		 " cfg_options: {model.depth: 50, val: [1, 2], names: [a, [b, c]]}}",
+		 PLAN_SCRIPT,
+		 "python",
+		 "tools/train.py",
+		 {"c.py", "--cfg-options", "auto_scale_lr.base_batch_size=8",
+		  "train_dataloader.batch_size=2", "train_dataloader.num_workers=3",
+		  "optim_wrapper.accumulative_counts=4", "randomness.seed=42",
+		  "randomness.deterministic=True", "env_cfg.dist_cfg.timeout=3600",
+		  "model.depth=50", "val=[1,2]", "names=[a,[b,c]]", "--launcher",
+		  "pytorch"}},
+		/* Workers that are not there cannot persist. */
+		{"mmdet: {config: c.py, num_workers: 0}",
+		 PLAN_SCRIPT,
+		 "python",
+		 "tools/train.py",
+		 {"c.py", "--cfg-options", "train_dataloader.num_workers=0",
+		  "train_dataloader.persistent_workers=False", "--launcher", "pytorch"}},
+		{"mmdet: {config: c.py, num_workers: auto}\n"
+		 "resources: {cpus_per_task: 6}",
+		 PLAN_SCRIPT,
+		 "python",
+		 "tools/train.py",
+		 {"c.py", "--cfg-options", "train_dataloader.num_workers=5", "--launcher",
+		  "pytorch"}},
+		{"mmdet: c.py",
+		 PLAN_SCRIPT,
+		 "python",
+		 "tools/train.py",
+		 {"c.py", "--launcher", "pytorch"}},
 		{"mmdet: {config: c.py}\nrun: {args: [--work-dir=x]}",
 		 PLAN_SCRIPT,
 		 "python",
@@ -168,6 +216,33 @@ static void faults(void **state)
 		 "job.yaml:2:33: error: --work-dir stands in run.args and as "
 		 "mmdet.work_dir; "
 		 "remove one [plan-run]\n"},
+		{"mmdet: {amp: yes}",
+		 "job.yaml:1:14: error: mmdet.amp is given without mmdet.config "
+		 "[plan-run]\n"},
+		{"mmdet: {config: c, seed: 1, resume: yes, "
+		 "cfg_options: {randomness.seed: 2}}\n"
+		 "run: {args: [--cfg-options, a=b, --resume]}",
+		 "job.yaml:1:73: error: cfg_options has randomness.seed, which "
+		 "mmdet.seed "
+		 "on line 1 is, too [plan-run]\n"
+		 "job.yaml:2:14: error: --cfg-options stands in run.args and as "
+		 "mmdet.cfg_options; remove one "
+		 "[plan-run]\n"
+		 "job.yaml:2:34: error: --resume stands in run.args and as mmdet.resume; "
+		 "remove one [plan-run]\n"},
+		{"mmdet: {config: c, cfg_options: {a: x y, b: \"'q\", c: '[1', d: ok}}",
+		 "job.yaml:1:37: error: cfg_options: the value of a has a blank, which "
+		 "MMEngine would take out [plan-run]\n"
+		 "job.yaml:1:45: error: cfg_options: the value of b begins or ends with "
+		 "a "
+		 "quote, which MMEngine would take off [plan-run]\n"
+		 "job.yaml:1:54: error: cfg_options: the value of c has a bracket "
+		 "without "
+		 "its counterpart [plan-run]\n"},
+		{"mmdet: {config: c, num_workers: auto}",
+		 "job.yaml:1:33: error: num_workers is auto, but the CPUs of a rank are "
+		 "not known [plan-missing]\n"
+		 "  fix: add cpus_per_gpu under resources\n"},
 		/* Programs that start ranks, in every form in which one can be named. */
 		{"run: {command: torchrun --nproc_per_node=2 train.py}\n"
 		 "launcher: torchrun\n",
@@ -243,6 +318,85 @@ static void mmdet_under_every_launcher(void **state)
 	}
 }
 
+/* Against the A x B of the config's name, or what stands in its place. */
+static void samples_of_a_step(void **state)
+{
+	static const struct {
+		const char *mmdet, *resources;
+		uint64_t total, base;
+		const char *expected; /* message; NULL: none */
+	} rows[] = {
+		/* The config's own numbers. */
+		{"config: c/x_8xb8-300e.py", "gpus_per_node: 8", 64, 64, NULL},
+		{"config: c/x_8xb8-300e.py", "gpus_per_node: 4, tasks_per_gpu: 2", 64, 64,
+		 NULL},
+		{"config: c/x_8xb8-300e.py", "nodes: 2, gpus_per_node: 8", 128, 64,
+		 "the weights change after 128 samples (16 ranks x 8), but the config's "
+		 "learning rate is for 64 (the config's name, 8xb8): it should be "
+		 "multiplied by 2"},
+		{"config: c/x_8xb8-300e.py", "gpus_per_node: 1", 8, 64,
+		 "the weights change after 8 samples (1 rank x 8), but the config's "
+		 "learning rate is for 64 (the config's name, 8xb8): it should be "
+		 "multiplied by 1/8"},
+		{"config: c/x_8xb8-300e.py", "gpus_per_node: 3", 24, 64,
+		 "the weights change after 24 samples (3 ranks x 8), but the config's "
+		 "learning rate is for 64 (the config's name, 8xb8): it should be "
+		 "multiplied by 3/8"},
+		/* Asked for: nothing to say. */
+		{"config: c/x_8xb8-300e.py, auto_scale_lr: yes",
+		 "nodes: 2, gpus_per_node: 8", 128, 64, NULL},
+		/* Fewer GPUs with as much more for each, or more steps. */
+		{"config: x_8xb2.py, batch_size: 8", "gpus_per_node: 2", 16, 16, NULL},
+		{"config: x_8xb2.py, accumulate: 4", "gpus_per_node: 2", 16, 16, NULL},
+		{"config: x_8xb2.py, accumulate: 4, auto_scale_lr: yes",
+		 "gpus_per_node: 2", 16, 16,
+		 "MMEngine scales the learning rate by 1/4 and does not count "
+		 "accumulate; "
+		 "for 16 samples (2 ranks x 2 x accumulate 4) against 16 it should be 1"},
+		{"config: x.py, batch_size: 2, base_batch: 16", "gpus_per_node: 4", 8, 16,
+		 "the weights change after 8 samples (4 ranks x 2), but the config's "
+		 "learning rate is for 16 (given at job.yaml:1:50): it should be "
+		 "multiplied by 1/2"},
+		{"config: x.py, cfg_options: {train_dataloader.batch_size: 4, "
+		 "auto_scale_lr.base_batch_size: 16}",
+		 "gpus_per_node: 4", 16, 16, NULL},
+		/* No such name: nothing is known. */
+		{"config: x.py", "gpus_per_node: 4", 0, 0, NULL},
+		{"config: 8xb8/x.py", "gpus_per_node: 4", 0, 0, NULL},
+		{"config: x8xb8.py", "gpus_per_node: 4", 0, 0, NULL},
+		{"config: x_8xb8y.py", "gpus_per_node: 4", 0, 0, NULL},
+		{"config: 2xb3.py", "gpus_per_node: 2", 6, 6, NULL},
+		/* CPUs of a rank. */
+		{"config: x.py, num_workers: 8", "gpus_per_node: 2, cpus_per_gpu: 6", 0,
+		 0, "num_workers 8 and the rank itself share 6 CPUs"},
+		{"config: x.py, num_workers: 5", "gpus_per_node: 2, cpus_per_gpu: 6", 0,
+		 0, NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job job;
+		char text[512];
+
+		print_message("# row %zu\n", i);
+		memset(&job, 0, sizeof(job));
+		spec_site_init(&job.site);
+		snprintf(text, sizeof(text),
+			 "mmdet: {%s}\nlauncher: torchrun\nresources: {%s}\n",
+			 rows[i].mmdet, rows[i].resources);
+		assert_int_equal(spec_read_text(&job.spec, "job.yaml", text, strlen(text),
+						&job.diag),
+				 0);
+		assert_int_equal(plan_make(&job.plan, &job.spec, &job.site, &job.diag),
+				 0);
+		assert_int_equal(job.plan.training.total, rows[i].total);
+		assert_int_equal(job.plan.training.base, rows[i].base);
+		assert_int_equal(job.diag.count, rows[i].expected ? 1 : 0);
+		if (rows[i].expected)
+			assert_string_equal(job.diag.items[0].message, rows[i].expected);
+		clear(&job);
+	}
+}
+
 static void python_beside_a_command_is_said(void **state)
 {
 	struct job job;
@@ -262,6 +416,7 @@ int main(void)
 		cmocka_unit_test(programs),
 		cmocka_unit_test(faults),
 		cmocka_unit_test(mmdet_under_every_launcher),
+		cmocka_unit_test(samples_of_a_step),
 		cmocka_unit_test(python_beside_a_command_is_said),
 	};
 

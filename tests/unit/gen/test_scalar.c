@@ -104,6 +104,82 @@ static void sizes(void **state)
 	}
 }
 
+static void arrays(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t count; /* 0: refused */
+	} rows[] = {
+		{"0-7", 8},    {"0-7%2", 8},   {"1,3,5", 3},
+		{"0-10:2", 6}, {"0-7:2%2", 4}, {"[0-7]", 8},
+		{"00-07", 8},  {"0-3,2-5", 8}, {"5", 1},
+		{"0-7%0", 8},  {"0-7%", 8},    {"[1,2]%1", 2},
+		{"8-1", 0},    {"a", 0},       {"0:3", 0},
+		{"-1", 0},     {":0", 0},      {"0 - 7", 0},
+		{"", 0},       {"0-", 0},      {"0-7%x", 0},
+		{"0-7:0", 0},  {"[0-7", 0},    {"0-7]", 0},
+		{"1,,2", 0},   {"1,", 0},      {"99999999999", 0},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t count = 0;
+		int rc = spec_array_read(rows[i].text, &count);
+
+		print_message("# array '%s'\n", rows[i].text);
+		assert_int_equal(rc, rows[i].count ? 0 : -EINVAL);
+		if (rc == 0)
+			assert_int_equal(count, rows[i].count);
+	}
+}
+
+static void signals(void **state)
+{
+	static const struct {
+		const char *text, *name; /* NULL: refused */
+		bool batch, timed;
+		uint32_t before;
+	} rows[] = {
+		{"USR1", "USR1", false, false, 60},
+		{"SIGUSR1", "USR1", false, false, 60},
+		{"usr1", "USR1", false, false, 60},
+		{"10", "10", false, false, 60},
+		{"B:USR1", "USR1", true, false, 60},
+		{"b:USR1@0", "USR1", true, true, 0},
+		{"USR1@65535", "USR1", false, true, 65535},
+		{"KILL@10", "KILL", false, true, 10},
+		{"64@60", "64", false, true, 60},
+		{"@60", NULL},
+		{"B:@60", NULL},
+		{"USR1@65536", NULL},
+		{"@abc", NULL},
+		{"USR1:60", NULL},
+		{"USR1@1:00", NULL},
+		{"FOO@60", NULL},
+		{"0@60", NULL},
+		{"C:USR1", NULL},
+		{"USR1 ", NULL},
+		{"SIG", NULL},
+		{"", NULL},
+		{"USR1@", NULL},
+	};
+	struct spec_arena *arena = NULL;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct spec_signal signal;
+		int rc = spec_signal_read(rows[i].text, &arena, &signal);
+
+		print_message("# signal '%s'\n", rows[i].text);
+		assert_int_equal(rc, rows[i].name ? 0 : -EINVAL);
+		if (rc < 0)
+			continue;
+		assert_string_equal(signal.name, rows[i].name);
+		assert_int_equal(signal.batch, rows[i].batch);
+		assert_int_equal(signal.timed, rows[i].timed);
+		assert_int_equal(signal.before, rows[i].before);
+	}
+	spec_arena_free(&arena);
+}
+
 static void words(void **state)
 {
 	static const struct {
@@ -179,10 +255,9 @@ static void arena_keeps_large_and_small(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(times),
-		cmocka_unit_test(sizes),
-		cmocka_unit_test(words),
-		cmocka_unit_test(arena_keeps_large_and_small),
+		cmocka_unit_test(times),  cmocka_unit_test(sizes),
+		cmocka_unit_test(arrays), cmocka_unit_test(signals),
+		cmocka_unit_test(words),  cmocka_unit_test(arena_keeps_large_and_small),
 	};
 
 	return cmocka_run_group_tests_name("scalar", tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include "gen/spec/yaml.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int read_text(struct spec *spec, const char *text, struct diag *diag)
@@ -97,6 +98,92 @@ static void every_value_keeps_text_and_place(void **state)
 	spec_clear(&spec);
 	/* Once more is harmless. */
 	spec_clear(&spec);
+}
+
+/* What a value stands for that is no map, words in place of numbers, other spellings. */
+static void forms_of_sections_and_values(void **state)
+{
+	static const char text[] =
+		"mmdet: c.py\n"
+		"modules: [cuda/12, gcc]\n"
+		"conda: base\n"
+		"container: image.sif\n"
+		"srun: --label\n"
+		"retry: 3\n"
+		"resources: {ntasks_per_node: auto, cpus_per_task: auto, mem_gb: 64}\n"
+		"batch:\n"
+		"  timeout_min: 30\n"
+		"  array: 0-9%2\n"
+		"  dependency: afterok:12\n"
+		"  signal: B:USR1@60\n"
+		"  mail: me@here\n"
+		"  mail_type: [End, FAIL]\n"
+		"rendezvous: {port: resv, range: 20000-20099}\n"
+		"binding: {gpu: mask, omp_threads: keep}\n"
+		"het: [{resources: {nodes: 1}}, {resources: {nodes: 2}}]\n"
+		"sweep: {matrix: {lr: [1, 0.1], opt: ['a b']}, as: files}\n";
+	const struct spec *components;
+	const struct spec_axis *axes;
+	struct diag diag = {0};
+	struct spec spec;
+
+	assert_int_equal(read_text(&spec, text, &diag), 0);
+	assert_int_equal(diag.count, 0);
+	assert_string_equal(spec.mmdet.config.text, "c.py");
+	assert_int_equal(spec.modules.load.count, 2);
+	assert_string_equal(spec.conda.env.text, "base");
+	assert_string_equal(spec.container.image.text, "image.sif");
+	assert_string_equal(spec.srun.args.items[0].text, "--label");
+	assert_int_equal(spec.retry.max.number, 3);
+	assert_string_equal(spec.resources.ntasks_per_node.word, "auto");
+	assert_string_equal(spec.resources.cpus_per_task.word, "auto");
+	assert_int_equal(spec.resources.mem.number, 65536);
+	assert_string_equal(spec.resources.mem.text, "64G");
+	assert_int_equal(spec.batch.time.number, 1800);
+	assert_string_equal(spec.batch.array.range.text, "0-9%2");
+	assert_int_equal(spec.batch.array.range.number, 10);
+	assert_string_equal(spec.batch.dependency.condition.text, "afterok:12");
+	assert_string_equal(spec.batch.signal.name.text, "B:USR1@60");
+	assert_string_equal(spec.batch.mail.user.text, "me@here");
+	assert_int_equal(spec.batch.mail.type.count, 2);
+	assert_string_equal(spec.rendezvous.port.word, "resv");
+	assert_string_equal(spec.rendezvous.ports.text, "20000-20099");
+	assert_string_equal(spec.binding.gpus.text, "mask");
+	assert_string_equal(spec.binding.omp_threads.word, "keep");
+	components = spec.het.entries;
+	assert_int_equal(spec.het.count, 2);
+	assert_int_equal(components[1].resources.nodes.number, 2);
+	assert_int_equal(components[1].entry.place.column, 32);
+	axes = spec.sweep.matrix.entries;
+	assert_int_equal(spec.sweep.matrix.count, 2);
+	assert_string_equal(axes[0].name.text, "lr");
+	assert_int_equal(axes[0].values.count, 2);
+	assert_string_equal(axes[1].values.items[0].text, "a b");
+	assert_int_equal(spec.sweep.as.number, SPEC_SWEEP_FILES);
+	diag_clear(&diag);
+	spec_clear(&spec);
+}
+
+/* The words of choices are in the order of their enums. */
+static void choices_have_the_order_of_their_enums(void **state)
+{
+	static const char *const plugins[] = {"auto", "require", "exec", "'off'"};
+	static const char *const runtimes[] = {"none", "pyxis", "apptainer",
+					       "singularity"};
+
+	for (size_t i = 0; i < 4; i++) {
+		struct diag diag = {0};
+		struct spec spec;
+		char text[80];
+
+		snprintf(text, sizeof(text), "plugin: %s\ncontainer: {runtime: %s}\n",
+			 plugins[i], runtimes[i]);
+		assert_int_equal(read_text(&spec, text, &diag), 0);
+		assert_int_equal(spec.plugin.number, i);
+		assert_int_equal(spec.container.runtime.number, i);
+		diag_clear(&diag);
+		spec_clear(&spec);
+	}
 }
 
 static void absent_and_null_are_not_given(void **state)
@@ -371,6 +458,55 @@ static void faults(void **state)
 		{"env: {A: 1, A: 2}\n", "job.yaml:1:13: error: key A stands here a "
 					"second time; the first is on line 1 "
 					"[spec-duplicate-key]\n"},
+		{"resources: {mem: 1G, mem_gb: 2}\n",
+		 "job.yaml:1:22: error: mem_gb says again what line 1 says in other "
+		 "words "
+		 "[spec-duplicate-key]\n"},
+		{"batch:\n  mail: {user: a}\n  mail_user: b\n",
+		 "job.yaml:3:3: error: mail_user says again what line 2 says in other "
+		 "words [spec-duplicate-key]\n"},
+		/* Words and forms of the later types. */
+		{"resources: {cpus_per_task: all}\n",
+		 "job.yaml:1:28: error: cpus_per_task: 'all' is not a whole number of at "
+		 "least 1, or one of: auto [spec-value]\n"},
+		{"batch: {array: 9-0, signal: USR9, mail_type: [END, ENDS]}\n",
+		 "job.yaml:1:16: error: range: '9-0' is not a list of indices that "
+		 "sbatch "
+		 "takes: 0-9, 1,3,5-9:2, with %N behind it for N at a time "
+		 "[spec-value]\n"
+		 "job.yaml:1:29: error: name: 'USR9' is not a signal that sbatch takes: "
+		 "[B:]NAME[@SECONDS], as B:USR1@120 [spec-value]\n"
+		 "job.yaml:1:52: error: mail_type: 'ENDS' is not one of: NONE BEGIN END "
+		 "FAIL REQUEUE ALL INVALID_DEPEND STAGE_OUT TIME_LIMIT TIME_LIMIT_90 "
+		 "TIME_LIMIT_80 TIME_LIMIT_50 ARRAY_TASKS [spec-value]\n"},
+		{"batch: {array: {a: 1}}\n",
+		 "job.yaml:1:17: error: unknown key a in array [spec-unknown-key]\n"},
+		{"resources: [1]\n",
+		 "job.yaml:1:12: error: resources is a list; expected a map "
+		 "[spec-type]\n"},
+		{"rendezvous: {suffix: 'a,b'}\n",
+		 "job.yaml:1:22: error: suffix: 'a,b' is not one value [spec-value]\n"},
+		{"het: {a: 1}\n",
+		 "job.yaml:1:6: error: het is a map; expected a list of maps "
+		 "[spec-type]\n"},
+		{"het: [a, {name: x}]\n",
+		 "job.yaml:1:7: error: het: an element must be a map [spec-type]\n"
+		 "job.yaml:1:11: error: unknown key name in het; name stands at the top "
+		 "level, not indented [spec-unknown-key]\n"},
+		{"sweep: {matrix: {lr: 1, 1x: [2], b: []}}\n",
+		 "job.yaml:1:22: error: matrix: lr must be a list of values, as in [1, "
+		 "2] "
+		 "[spec-type]\n"
+		 "job.yaml:1:25: error: matrix: '1x' cannot be the name of a variable "
+		 "[spec-value]\n"
+		 "job.yaml:1:37: error: matrix: b must be a list of values, as in [1, 2] "
+		 "[spec-type]\n"},
+		{"mmdet: {config: c, cfg_options: {a: {b: 1}, c=d: 2, '': 3}}\n",
+		 "job.yaml:1:37: error: cfg_options: the value of a must be a text, or a "
+		 "list of texts [spec-type]\n"
+		 "job.yaml:1:45: error: cfg_options: 'c=d' has a blank or a = in it "
+		 "[spec-value]\n"
+		 "job.yaml:1:53: error: cfg_options: '' cannot be a key [spec-value]\n"},
 		/* YAML itself. */
 		{"run:\n\tscript: a\n",
 		 "job.yaml:2:1: error: a tab indents this line; YAML takes "
@@ -863,6 +999,259 @@ static void files(void **state)
 	spec_clear(&spec);
 }
 
+/* A folder with files for one test. */
+static char folder[64];
+
+static void put(const char *name, const char *text)
+{
+	char path[128];
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	out = fopen(path, "w");
+	assert_non_null(out);
+	fputs(text, out);
+	assert_int_equal(fclose(out), 0);
+}
+
+static int make_folder(void **state)
+{
+	strcpy(folder, "/tmp/srank-test-XXXXXX");
+	return mkdtemp(folder) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	static const char *const names[] = {"a.yaml",   "b.yaml",     "c.yaml",
+					    "job.yaml", "sub/d.yaml", "sub/e.yaml",
+					    "sub"};
+	char path[128];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+		remove(path);
+	}
+	return remove(folder);
+}
+
+static int read_job(struct spec *spec, struct diag *diag)
+{
+	char path[128];
+
+	memset(spec, 0, sizeof(*spec));
+	snprintf(path, sizeof(path), "%s/job.yaml", folder);
+	return spec_read(spec, path, diag);
+}
+
+/* Messages without the folder's name, which differs from run to run. */
+static void assert_diag_here(struct diag *diag, const char *expected)
+{
+	char *text = diag_text(diag), *at;
+	size_t length = strlen(folder) + 1;
+
+	while ((at = strstr(text, folder)))
+		memmove(at, at + length, strlen(at + length) + 1);
+	diag_clear(diag);
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void includes(void **state)
+{
+	struct diag diag = {0};
+	struct spec spec;
+	uint64_t digest;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/sub", folder);
+	assert_int_equal(mkdir(path, 0700), 0);
+	put("a.yaml", "name: a\nlauncher: torchrun\nenv: {A: 1, B: 1, C: 1}\n"
+		      "batch: {account: acc, qos: q}\nresources: {mem: 1G}\n"
+		      "run: {script: a.py, args: [-a]}\n");
+	put("b.yaml", "include: sub/d.yaml\nname: b\nenv: {B: 2}\n");
+	put("sub/d.yaml", "include: [e.yaml]\nenv: {D: 4, B: 4}\nresources: {gpus: 7}\n");
+	put("sub/e.yaml", "resources: {gpus: 8, nodes: 3}\n");
+	put("job.yaml", "include: [a.yaml, b.yaml]\n"
+			"env: {C: ~, E: 5}\n"
+			"batch: {qos: ~}\n"
+			"resources: {mem_per_gpu: 2G}\n"
+			"run: {module: m}\n");
+	assert_int_equal(read_job(&spec, &diag), 0);
+	assert_int_equal(diag.count, 0);
+	/* The later include, and the file itself over both. */
+	assert_string_equal(spec.name.text, "b");
+	assert_string_equal(spec.launcher.text, "torchrun");
+	assert_string_equal(spec.batch.account.text, "acc");
+	assert_int_equal(spec.resources.gpus.number, 7);
+	assert_int_equal(spec.resources.nodes.number, 3);
+	/* What null takes away stays away; maps are put together. */
+	assert_false(spec.batch.qos.given);
+	assert_int_equal(spec.env.count, 4);
+	assert_string_equal(spec.env.items[0].name, "A");
+	assert_string_equal(spec.env.items[1].name, "D");
+	assert_string_equal(spec.env.items[2].name, "B");
+	assert_string_equal(spec.env.items[2].text, "2");
+	assert_string_equal(spec.env.items[3].name, "E");
+	/* One way to say the memory, and one program. */
+	assert_false(spec.resources.mem.given);
+	assert_int_equal(spec.resources.mem_per_gpu.number, 2048);
+	assert_false(spec.run.script.given);
+	assert_false(spec.run.args.given);
+	assert_string_equal(spec.run.module.text, "m");
+	/* The places are those of the files. */
+	assert_non_null(strstr(spec.resources.gpus.place.file, "/sub/d.yaml"));
+	assert_int_equal(spec.resources.gpus.place.line, 3);
+	digest = spec.digest;
+	spec_clear(&spec);
+	/* A changed include is another job. */
+	put("sub/e.yaml", "resources: {gpus: 8, nodes: 4}\n");
+	assert_int_equal(read_job(&spec, &diag), 0);
+	assert_true(spec.digest != digest);
+	spec_clear(&spec);
+	/* The same file twice is no circle. */
+	put("job.yaml", "include: [sub/e.yaml, sub/d.yaml, sub/e.yaml]\n");
+	assert_int_equal(read_job(&spec, &diag), 0);
+	assert_int_equal(spec.resources.gpus.number, 8);
+	assert_int_equal(diag.count, 0);
+	spec_clear(&spec);
+	diag_clear(&diag);
+}
+
+static void includes_that_cannot_be(void **state)
+{
+	struct diag diag = {0};
+	struct spec spec;
+
+	put("job.yaml", "name: x\ninclude: [gone.yaml, job.yaml, ., a.yaml]\nnodes: 1\n");
+	put("a.yaml", "include: b.yaml\nlauncher: torchrum\n");
+	put("b.yaml", "include: [a.yaml, c.yaml]\nname: [1]\n");
+	put("c.yaml", "a: 1\n---\nb: 2\n");
+	assert_int_equal(read_job(&spec, &diag), -EINVAL);
+	assert_string_equal(spec.name.text, "x");
+	/* By file, in the order in which they were opened. */
+	assert_diag_here(
+		&diag,
+		"job.yaml:2:11: error: gone.yaml cannot be included: No such file or "
+		"directory [spec-include]\n"
+		"job.yaml:2:22: error: job.yaml includes itself [spec-include]\n"
+		"job.yaml:2:32: error: . cannot be included: it is no regular file "
+		"[spec-include]\n"
+		"job.yaml:3:1: error: unknown key nodes at the top level; nodes stands "
+		"under resources [spec-unknown-key]\n"
+		"a.yaml:2:11: error: launcher: there is no 'torchrum'; did you mean "
+		"torchrun? [spec-value]\n"
+		"b.yaml:1:11: error: including a.yaml here goes round in a circle: it is "
+		"being read already [spec-include]\n"
+		"b.yaml:2:7: error: name is a list; expected a text [spec-type]\n"
+		"c.yaml: error: the file has 2 documents, each a job of its own: 1, 2 "
+		"[spec-document]\n"
+		"  fix: say which one is meant, by its number or its name\n");
+	spec_clear(&spec);
+	/* Files that include each other twice would be read without end. */
+	put("a.yaml", "include: [b.yaml, b.yaml]\n");
+	put("b.yaml", "include: [c.yaml, c.yaml, c.yaml, c.yaml]\n");
+	put("c.yaml", "include: [sub/d.yaml, sub/d.yaml, sub/d.yaml, sub/d.yaml, "
+		      "sub/d.yaml, sub/d.yaml, sub/d.yaml, sub/d.yaml]\n");
+	put("job.yaml", "include: [a.yaml, a.yaml]\n");
+	{
+		char path[128];
+
+		snprintf(path, sizeof(path), "%s/sub", folder);
+		mkdir(path, 0700);
+	}
+	put("sub/d.yaml", "name: d\n");
+	assert_int_equal(read_job(&spec, &diag), -EINVAL);
+	assert_non_null(strstr(diag.items[diag.count - 1].message,
+			       "more than 64 files are included"));
+	diag_clear(&diag);
+	spec_clear(&spec);
+}
+
+static void documents(void **state)
+{
+	static const char text[] = "name: first\nlauncher: &l torchrun\n---\n"
+				   "job_name: 2nd\n---\n---\nresources: {nodes: 7}\n";
+	static const struct {
+		const char *document;
+		const char *name; /* NULL: none */
+		uint64_t nodes;
+	} rows[] = {
+		{"1", "first", 0},     {"2", "2nd", 0},   {"3", NULL, 7},
+		{"first", "first", 0}, {"2nd", "2nd", 0},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct spec spec = {.document = rows[i].document};
+		struct diag diag = {0};
+
+		assert_int_equal(
+			spec_read_text(&spec, "job.yaml", text, strlen(text), &diag), 0);
+		assert_int_equal(spec.documents, 3);
+		assert_int_equal(spec.name.given, rows[i].name != NULL);
+		if (rows[i].name)
+			assert_string_equal(spec.name.text, rows[i].name);
+		assert_int_equal(spec.resources.nodes.number, rows[i].nodes);
+		diag_clear(&diag);
+		spec_clear(&spec);
+	}
+	{
+		struct spec spec = {.document = "4"};
+		struct diag diag = {0};
+
+		assert_int_equal(
+			spec_read_text(&spec, "job.yaml", text, strlen(text), &diag),
+			-EINVAL);
+		assert_diag(&diag,
+			    "job.yaml: error: there is no document 4 in it; there are: 1 "
+			    "(first), 2 (2nd), 3 [spec-document]\n"
+			    "  fix: say which one is meant, by its number or its name\n");
+		spec_clear(&spec);
+	}
+	{
+		/* An anchor ends with its document. */
+		static const char other[] = "name: &n a\n---\nname: *n\n";
+		struct spec spec = {.document = "1"};
+		struct diag diag = {0};
+
+		assert_int_equal(
+			spec_read_text(&spec, "job.yaml", other, strlen(other), &diag),
+			-EINVAL);
+		assert_diag(&diag, "job.yaml:3:7: error: alias *n has no anchor &n above "
+				   "it [spec-yaml]\n");
+		spec_clear(&spec);
+	}
+}
+
+static void defaults_are_below_the_spec(void **state)
+{
+	static const char site[] = "launcher: torchrun\nname: d\n"
+				   "batch: {account: acc, qos: q, mail: a@b}\n"
+				   "resources: {mem: 1G, cpus_per_gpu: 4}\n"
+				   "env: {A: 1, B: 1}\n";
+	static const char text[] = "batch: {account: mine, qos: ~}\n"
+				   "resources: {cpus_per_task: 2}\n"
+				   "env: {B: ~}\n";
+	struct diag diag = {0};
+	struct spec spec, defaults;
+
+	assert_int_equal(read_text(&defaults, site, &diag), 0);
+	assert_int_equal(read_text(&spec, text, &diag), 0);
+	assert_int_equal(spec_override(&spec, "env.A=null", &diag), 0);
+	assert_int_equal(spec_override(&spec, "launcher=null", &diag), 0);
+	assert_int_equal(spec_complete(&spec, &defaults), 0);
+	assert_string_equal(spec.batch.account.text, "mine");
+	assert_false(spec.batch.qos.given);
+	assert_string_equal(spec.batch.mail.user.text, "a@b");
+	assert_int_equal(spec.resources.mem.number, 1024);
+	/* Another way to say the CPUs. */
+	assert_false(spec.resources.cpus_per_gpu.given);
+	assert_int_equal(spec.env.count, 0);
+	assert_false(spec.launcher.given);
+	spec_clear(&spec);
+	spec_clear(&defaults);
+	diag_clear(&diag);
+}
+
 static void digest_tells_texts_apart(void **state)
 {
 	struct diag diag = {0};
@@ -883,6 +1272,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_value_keeps_text_and_place),
+		cmocka_unit_test(forms_of_sections_and_values),
+		cmocka_unit_test(choices_have_the_order_of_their_enums),
 		cmocka_unit_test(absent_and_null_are_not_given),
 		cmocka_unit_test(what_is_no_null),
 		cmocka_unit_test(byte_order_mark),
@@ -900,6 +1291,11 @@ int main(void)
 		cmocka_unit_test(brackets_in_overrides),
 		cmocka_unit_test(wrong_overrides_change_nothing),
 		cmocka_unit_test(files),
+		cmocka_unit_test_setup_teardown(includes, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(includes_that_cannot_be, make_folder,
+						remove_folder),
+		cmocka_unit_test(documents),
+		cmocka_unit_test(defaults_are_below_the_spec),
 		cmocka_unit_test(digest_tells_texts_apart),
 	};
 
