@@ -126,6 +126,45 @@ compare()
 		$'0 node2 0 3 node2\n1 node1 1 3 node2\n2 node2 2 3 node2' ]]
 }
 
+# GPU 0 is near CPU 1 and GPU 1 near CPU 0, on a machine that only these tasks see.
+@test "PMIx: the tasks of a node agree on their GPUs by the CPUs of all" {
+	local file
+	no_plugin
+	(($(nproc) > 1)) || skip 'SKIPPED, NOT PASSED: one CPU alone is near everything'
+	while read -r file text; do
+		mkdir -p "$(home "machine/${file%/*}")"
+		echo "$text" >"$(home "machine/$file")"
+	done <<-'END'
+		proc/driver/nvidia/gpus/0000:01:00.0/information Device Minor: 0
+		proc/driver/nvidia/gpus/0000:02:00.0/information Device Minor: 1
+		sys/bus/pci/devices/0000:01:00.0/local_cpulist 1
+		sys/bus/pci/devices/0000:02:00.0/local_cpulist 0
+		sys/devices/system/cpu/online 0-1
+		sys/devices/system/cpu/cpu0/topology/package_cpus_list 0
+		sys/devices/system/cpu/cpu1/topology/package_cpus_list 1
+	END
+	write there <<-'END'
+		#!/bin/bash
+		exec unshare --user --map-current-user --keep-caps --mount sh -c '
+			mount --bind machine/sys /sys && mount --bind machine/proc/driver /proc/driver &&
+				exec taskset -c $SLURM_LOCALID "$@"' there "$@"
+	END
+	user unshare --user --map-current-user --keep-caps --mount true ||
+		skip 'SKIPPED, NOT PASSED: this kernel has no user namespaces'
+	good srun --mpi=pmix -N2 --ntasks-per-node=2 --gres=gpu:2 \
+		./there srank exec --launcher torch step-show CUDA_VISIBLE_DEVICES OMP_NUM_THREADS
+	[[ $(awk '{ print $2, $5, $12, $13 }' <<<"$output" | sort) == \
+		$'node1 0 1,0 1\nnode1 1 1,0 1\nnode2 0 1,0 1\nnode2 1 1,0 1' ]]
+	good srun --mpi=pmix -N2 --ntasks-per-node=2 --gres=gpu:2 \
+		./there srank exec --gpus mask --launcher torch step-show CUDA_VISIBLE_DEVICES
+	[[ $(awk '{ print $2, $5, $12 }' <<<"$output" | sort) == \
+		$'node1 0 1\nnode1 1 0\nnode2 0 1\nnode2 1 0' ]]
+	# Alone, a task does not know what the other one takes.
+	good srun --mpi=none -N2 --ntasks-per-node=2 --gres=gpu:2 \
+		./there srank exec --launcher torch step-show CUDA_VISIBLE_DEVICES
+	[[ $(awk '{ print $12 }' <<<"$output" | sort -u) == 0,1 ]]
+}
+
 @test "PMIx: where nine of ten ports are held, every start has a free one" {
 	local held=() seen=() port
 	no_plugin
