@@ -83,7 +83,7 @@ static struct script_use *add(struct reading *reading)
 static const struct script_option *find_nearest(const struct reading *reading,
 						const char *name)
 {
-	const char *names[256];
+	const char *names[256] = {0};
 	size_t count = 0;
 	const char *nearest;
 

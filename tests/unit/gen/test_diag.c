@@ -7,8 +7,7 @@ static const char source[] = "name: x\n"
 			     "name: \xe4\xb8\xad\xe6\x96\x87 key: y\n"
 			     "last";
 
-/* Inlined, GCC 12 takes what open_memstream() puts into text for a pointer to it. */
-__attribute__((noinline)) static char *printed(struct diag *diag, unsigned int look)
+static char *printed(struct diag *diag, unsigned int look)
 {
 	char *text = NULL;
 	size_t length = 0;

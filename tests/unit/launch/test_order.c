@@ -117,11 +117,8 @@ static void test_write_faults(void **state)
 	}
 }
 
-/*
- * One run of tasks on each of NODES nodes, the last one first. Inlined, GCC 12 takes the
- * result for a pointer to text.
- */
-__attribute__((noinline)) static char *write_reversed(uint32_t nodes, uint32_t tasks)
+/* One run of tasks on each of NODES nodes, the last one first. */
+static char *write_reversed(uint32_t nodes, uint32_t tasks)
 {
 	uint32_t *node_of = calloc(nodes * tasks, sizeof(*node_of));
 	char list[32], *text;

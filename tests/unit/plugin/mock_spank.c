@@ -218,7 +218,8 @@ const char *spank_strerror(spank_err_t error)
 	return error == ESPANK_ERROR ? "Generic error" : "Other error";
 }
 
-static void add_log(const char *prefix, const char *format, va_list arguments)
+__attribute__((format(printf, 2, 0))) static void
+add_log(const char *prefix, const char *format, va_list arguments)
 {
 	size_t used = strlen(mock->log);
 
