@@ -411,9 +411,8 @@ static int print_place(const struct explain *explain, const struct launch_facts 
 	utf8_escape(stdout, text);
 	fputs(" (", stdout);
 	utf8_escape(stdout, machine->file);
-	printf(")\nCPUs         as srun deals them with %s, when the job has the node to "
-	       "itself\n",
-	       place->deal);
+	printf(")\nCPUs         as Slurm deals them with %s %s\n", place->deal,
+	       place->cpus.exclusive ? "in a job that has whole nodes" : "on idle nodes");
 	cli_place_summary(place, text, sizeof(text));
 	if (text[0])
 		printf("distances    %s\n", text);

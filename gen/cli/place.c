@@ -228,7 +228,7 @@ static void name_deal(struct cli_place *place)
 }
 
 static int deal_cpus(struct cli_place *place, const struct plan *plan,
-		     struct launch_error *err)
+		     const struct spec_value *exclusive, struct launch_error *err)
 {
 	const struct spec_machine *machine = place->machine;
 	int rc;
@@ -238,6 +238,7 @@ static int deal_cpus(struct cli_place *place, const struct plan *plan,
 					    ? plan_value(plan, PLAN_CPUS_PER_TASK)
 					    : 1;
 	place->cpus.tasks = place->tasks;
+	place->cpus.exclusive = exclusive->given && strcmp(exclusive->text, "true") == 0;
 	name_deal(place);
 	rc = -ENOSPC;
 	if (place->tasks <= machine->usable_count) {
@@ -281,7 +282,8 @@ int cli_place_begin(struct cli_place *place, const struct spec *spec,
 	read_srun(place, spec, diag);
 	if (machine) {
 		rc = spec_machine_gpus(machine, gpus, &place->gpus, err);
-		return rc < 0 ? rc : deal_cpus(place, plan, err);
+		return rc < 0 ? rc
+			      : deal_cpus(place, plan, &spec->resources.exclusive, err);
 	}
 	/* At most LAUNCH_GPUS_MAX, or there would be no plan, of two digits and a comma.
 	 */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which CPUs of a node srun gives to which task: what Slurm's task/affinity does
- * (lllp_distribution() in src/plugins/task/affinity/dist_tasks.c of Slurm 22.05) in a
- * step that has just the cores that its tasks ask for, which it has since srun takes
- * --cpus-per-task to mean --exact (21.08).
+ * Which CPUs of a node srun gives to which task, after Slurm 22.05: slurmctld picks the
+ * cores of the job (_cyclic_sync_core_bitmap() and _block_sync_core_bitmap() in
+ * src/plugins/select/cons_common/dist_tasks.c) or, in a job that has whole nodes, those
+ * of the step, which srun takes --cpus-per-task to limit (_handle_core_select() in
+ * src/slurmctld/step_mgr.c); task/affinity deals their threads to the tasks
+ * (lllp_distribution() in src/plugins/task/affinity/dist_tasks.c).
  */
 #include "gen/spec/machine.h"
 
@@ -12,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is dealt: a core, or a thread of one. */
+/* A core, or a thread of one, as a part of what is to be had. */
 struct unit {
 	uint32_t first, count; /* in the machine's list of usable CPUs */
 	uint32_t cpus;         /* that it counts for */
@@ -20,9 +22,21 @@ struct unit {
 	bool taken;
 };
 
-static void free_units(struct unit **units)
+struct units {
+	struct unit *list;
+	size_t count, packages;
+};
+
+struct dealing {
+	const struct spec_machine *machine;
+	const struct spec_cpus *cpus;
+	struct units cores;        /* taken: the step has it */
+	struct launch_cpuset step; /* CPUs of these cores */
+};
+
+static void free_units(struct units *units)
 {
-	free(*units);
+	free(units->list);
 }
 
 static void add(struct launch_cpuset *set, uint32_t cpu)
@@ -30,70 +44,228 @@ static void add(struct launch_cpuset *set, uint32_t cpu)
 	set->bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
 }
 
-static size_t list_units(const struct spec_machine *machine, bool cores, bool one_thread,
-			 struct unit *units)
+static bool has(const struct launch_cpuset *set, uint32_t cpu)
 {
-	size_t count = 0;
+	return set->bits[cpu / 64] >> (cpu % 64) & 1;
+}
 
+/* The cores of the machine, or its threads; as far as they are in WITHIN (NULL: all). */
+static int list_units(const struct dealing *dealing, bool cores,
+		      const struct launch_cpuset *within, struct units *units)
+{
+	const struct spec_machine *machine = dealing->machine;
+
+	units->packages = machine->packages_count;
+	units->count = 0;
+	units->list = calloc(machine->usable_count, sizeof(*units->list));
+	if (!units->list)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < machine->usable_count; i++) {
 		const struct spec_machine_cpu *cpu = &machine->usable[i];
 		bool thread = i && cpu->core == cpu[-1].core;
 
-		if (thread && one_thread)
+		if ((within && !has(within, cpu->cpu)) ||
+		    (thread && dealing->cpus->one_thread))
 			continue;
 		if (thread && cores) {
-			units[count - 1].count++;
-			units[count - 1].cpus++;
+			units->list[units->count - 1].count++;
+			units->list[units->count - 1].cpus++;
 			continue;
 		}
-		units[count++] = (struct unit){
+		units->list[units->count++] = (struct unit){
 			.first = i, .count = 1, .cpus = 1, .package = cpu->package};
 	}
-	return count;
+	return 0;
 }
 
-/* The first unit that is free, on PACKAGE when it has one, else on those behind it. */
-static struct unit *next_free(struct unit *units, size_t count, size_t packages,
-			      size_t package)
+/* CPUs that are free on PACKAGE. */
+static uint64_t count_free(const struct units *units, size_t package)
 {
-	for (size_t step = 0; step < packages; step++) {
-		for (size_t i = 0; i < count; i++) {
-			if (!units[i].taken &&
-			    units[i].package == (package + step) % packages)
-				return &units[i];
-		}
+	uint64_t cpus = 0;
+
+	for (size_t i = 0; i < units->count; i++) {
+		if (!units->list[i].taken && units->list[i].package == package)
+			cpus += units->list[i].cpus;
+	}
+	return cpus;
+}
+
+/* The first unit that is free on PACKAGE. */
+static struct unit *first_free(const struct units *units, size_t package)
+{
+	for (size_t i = 0; i < units->count; i++) {
+		if (!units->list[i].taken && units->list[i].package == package)
+			return &units->list[i];
 	}
 	return NULL;
 }
 
-/* False when the units do not last for all tasks. */
-static bool deal(const struct spec_machine *machine, const struct spec_cpus *cpus,
-		 struct unit *units, size_t count, struct launch_cpuset *masks)
+/* Takes units of PACKAGE until WANTED CPUs are there or none is left; how many CPUs. */
+static uint64_t take_from(struct units *units, size_t package, uint64_t wanted)
 {
+	struct unit *unit;
+	uint64_t got = 0;
+
+	while (got < wanted && (unit = first_free(units, package))) {
+		unit->taken = true;
+		got += unit->cpus;
+	}
+	return got;
+}
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* Fills the sockets: the smallest one that has enough, else the largest, and so on. */
+static void pick_block(struct dealing *dealing, uint64_t wanted)
+{
+	struct units *cores = &dealing->cores;
+
+	for (uint64_t left = wanted, got; left; left -= smaller(got, left)) {
+		size_t best = 0;
+		uint64_t most = 0;
+
+		for (size_t i = 0; i < cores->packages; i++) {
+			uint64_t free = count_free(cores, i);
+			bool enough = free >= wanted,
+			     better = enough ? free < most : free > most;
+
+			if (most >= wanted ? enough && better : enough || better) {
+				most = free;
+				best = i;
+			}
+		}
+		got = take_from(cores, best, left);
+		if (!got)
+			return;
+	}
+}
+
+/* A job's cores: a socket gets as many tasks as have all their CPUs there. */
+static void pick_cyclic(struct dealing *dealing, uint64_t wanted)
+{
+	const uint64_t each = dealing->cpus->cpus_per_task;
+	struct units *cores = &dealing->cores;
+	uint64_t left = wanted, before = 0;
+
+	for (size_t i = 0; i < cores->packages && each > 1 && left; i++) {
+		uint64_t whole = count_free(cores, i) / each * each;
+
+		left -= smaller(take_from(cores, i, smaller(whole, left)), left);
+	}
+	/* The others go round core by core. */
+	while (left && left != before) {
+		before = left;
+		for (size_t i = 0; i < cores->packages && left; i++)
+			left -= smaller(take_from(cores, i, 1), left);
+	}
+}
+
+/* A step's cores in a job of whole nodes: those of one task on each socket in turn. */
+static void pick_for_tasks(struct dealing *dealing)
+{
+	const struct spec_cpus *cpus = dealing->cpus;
+	const uint32_t threads = cpus->one_thread ? 1 : dealing->machine->threads;
+	const bool block = cpus->deal == SPEC_DEAL_BLOCK;
+	uint64_t each = (cpus->cpus_per_task + threads - 1) / threads, left, turn = 0;
+	struct units *cores = &dealing->cores;
+	bool more = true;
+
+	/* Tasks that share a core are not counted by turns. */
+	left = cpus->cpus_per_task > threads
+		       ? each * cpus->tasks
+		       : (cpus->cpus_per_task * cpus->tasks + threads - 1) / threads;
+	if (block || left < cpus->tasks)
+		each = UINT64_MAX;
+	while (more) {
+		more = false;
+		for (size_t i = 0; i < cores->packages; i++) {
+			struct unit *unit;
+
+			while (left && (unit = first_free(cores, i))) {
+				unit->taken = more = true;
+				left--;
+				if (++turn == each) {
+					turn = 0;
+					break;
+				}
+			}
+		}
+	}
+}
+
+/* Which cores the step gets; -ENOSPC when there are not so many CPUs. */
+static int pick_cores(struct dealing *dealing)
+{
+	const struct spec_cpus *cpus = dealing->cpus;
+	uint64_t wanted, all = 0;
+	int rc = list_units(dealing, true, NULL, &dealing->cores);
+
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < dealing->cores.packages; i++)
+		all += count_free(&dealing->cores, i);
+	/* Each task has a CPU at least; the product is below 2^64. */
+	if (cpus->tasks > all || cpus->cpus_per_task > all / cpus->tasks)
+		return -ENOSPC;
+	wanted = cpus->tasks * cpus->cpus_per_task;
+	if (cpus->exclusive)
+		pick_for_tasks(dealing);
+	else if (cpus->deal == SPEC_DEAL_BLOCK)
+		pick_block(dealing, wanted);
+	else
+		pick_cyclic(dealing, wanted);
+	for (size_t i = 0; i < dealing->cores.count; i++) {
+		const struct unit *core = &dealing->cores.list[i];
+
+		for (uint32_t j = 0; j < core->count && core->taken; j++)
+			add(&dealing->step,
+			    dealing->machine->usable[core->first + j].cpu);
+	}
+	return 0;
+}
+
+/* A free unit of PACKAGE, or of those behind it; of all again when none is free. */
+static struct unit *next_free(struct units *units, size_t package)
+{
+	for (;;) {
+		for (size_t step = 0; step < units->packages; step++) {
+			struct unit *unit =
+				first_free(units, (package + step) % units->packages);
+
+			if (unit)
+				return unit;
+		}
+		for (size_t i = 0; i < units->count; i++)
+			units->list[i].taken = false;
+	}
+}
+
+/* Deals UNITS to the tasks. */
+static void deal(const struct dealing *dealing, struct units *units,
+		 struct launch_cpuset *masks)
+{
+	const struct spec_cpus *cpus = dealing->cpus;
 	size_t package = 0;
 
 	memset(masks, 0, cpus->tasks * sizeof(*masks));
 	for (uint32_t task = 0; task < cpus->tasks; task++) {
-		size_t at = package;
-
 		for (uint64_t got = 0; got < cpus->cpus_per_task;) {
-			struct unit *unit =
-				next_free(units, count, machine->packages_count, at);
+			struct unit *unit = next_free(units, package);
 
-			if (!unit)
-				return false;
 			unit->taken = true;
-			/* What does not fit on a socket goes on on the next one. */
-			at = unit->package;
+			/* What a socket does not have is taken from the next. */
+			package = unit->package;
 			got += unit->cpus;
 			for (uint32_t i = 0; i < unit->count; i++)
-				add(&masks[task], machine->usable[unit->first + i].cpu);
+				add(&masks[task],
+				    dealing->machine->usable[unit->first + i].cpu);
 		}
-		package = cpus->deal == SPEC_DEAL_CYCLIC
-				  ? (package + 1) % machine->packages_count
-				  : at;
+		package = cpus->deal == SPEC_DEAL_CYCLIC ? (package + 1) % units->packages
+							 : 0;
 	}
-	return true;
 }
 
 static bool meet(const struct launch_cpuset *a, const struct launch_cpuset *b)
@@ -189,41 +361,20 @@ static int bind_by_list(const struct spec_cpus *cpus, struct launch_cpuset *mask
 	return 0;
 }
 
-/* Adds the other threads of the cores of which MASK has one. */
-static void widen_to_cores(const struct spec_machine *machine, struct launch_cpuset *mask)
-{
-	struct launch_cpuset wide = *mask;
-
-	for (size_t i = 0; i < machine->usable_count; i++) {
-		const struct spec_machine_cpu *cpu = &machine->usable[i];
-
-		if (!(mask->bits[cpu->cpu / 64] >> (cpu->cpu % 64) & 1))
-			continue;
-		for (size_t j = 0; j < machine->usable_count; j++) {
-			if (machine->usable[j].core == cpu->core)
-				add(&wide, machine->usable[j].cpu);
-		}
-	}
-	*mask = wide;
-}
-
-static void bind_task(const struct spec_machine *machine, const struct spec_cpus *cpus,
-		      const struct launch_cpuset *step, uint32_t task,
+static void bind_task(const struct dealing *dealing, enum spec_bind bind, uint32_t task,
 		      struct launch_cpuset *mask)
 {
-	switch (cpus->bind) {
-	case SPEC_BIND_CORES:
-		if (!cpus->one_thread)
-			widen_to_cores(machine, mask);
-		break;
+	const struct spec_machine *machine = dealing->machine;
+
+	switch (bind) {
 	case SPEC_BIND_SOCKETS:
-		widen(mask, machine->packages, machine->packages_count, step);
+		widen(mask, machine->packages, machine->packages_count, &dealing->step);
 		break;
 	case SPEC_BIND_LDOMS:
 		widen(mask, machine->numa, machine->numa_count, &machine->cpus);
 		break;
 	case SPEC_BIND_NONE:
-		*mask = *step;
+		*mask = dealing->step;
 		break;
 	case SPEC_BIND_RANK:
 		memset(mask, 0, sizeof(*mask));
@@ -234,50 +385,36 @@ static void bind_task(const struct spec_machine *machine, const struct spec_cpus
 	}
 }
 
-static int bind(const struct spec_machine *machine, const struct spec_cpus *cpus,
-		struct launch_cpuset *masks)
+/* Auto binding is off where the tasks leave a thread of the step over. */
+static enum spec_bind settle(const struct dealing *dealing)
 {
-	struct launch_cpuset step = {0};
-	struct spec_cpus how = *cpus;
+	const struct spec_cpus *cpus = dealing->cpus;
 
-	if (cpus->bind == SPEC_BIND_MAP || cpus->bind == SPEC_BIND_MASK)
-		return bind_by_list(cpus, masks);
-	for (uint32_t task = 0; task < cpus->tasks; task++) {
-		for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
-			step.bits[word] |= masks[task].bits[word];
-	}
-	/*
-	 * A step has whole cores. Where its tasks leave a thread over, nothing binds them
-	 * (auto binding is off when the numbers are not equal), and all have all of it.
-	 */
-	if (!cpus->one_thread)
-		widen_to_cores(machine, &step);
-	if (cpus->bind == SPEC_BIND_AUTO && !cpus->one_thread &&
-	    launch_cpuset_count(&step) != cpus->tasks * cpus->cpus_per_task)
-		how.bind = SPEC_BIND_NONE;
-	for (uint32_t task = 0; task < cpus->tasks; task++)
-		bind_task(machine, &how, &step, task, &masks[task]);
-	return 0;
+	if (cpus->bind == SPEC_BIND_AUTO &&
+	    launch_cpuset_count(&dealing->step) != cpus->tasks * cpus->cpus_per_task)
+		return SPEC_BIND_NONE;
+	return cpus->bind;
 }
 
 int spec_machine_deal(const struct spec_machine *machine, const struct spec_cpus *cpus,
 		      struct launch_cpuset *masks)
 {
-	__attribute__((cleanup(free_units))) struct unit *units =
-		calloc(machine->usable_count, sizeof(*units));
-	size_t count;
+	struct dealing dealing = {.machine = machine, .cpus = cpus};
+	__attribute__((cleanup(free_units))) struct units units = {0};
+	enum spec_bind bind;
+	int rc = pick_cores(&dealing);
 
-	if (!units)
-		return -ENOMEM;
-	/* Each task has a CPU at least, so that they are no more than these. */
-	if (cpus->tasks > machine->usable_count)
-		return -ENOSPC;
-	count = list_units(machine, cpus->bind == SPEC_BIND_CORES, cpus->one_thread,
-			   units);
-	if (deal(machine, cpus, units, count, masks))
-		return bind(machine, cpus, masks);
-	count = list_units(machine, false, cpus->one_thread, units);
-	if (deal(machine, cpus, units, count, masks))
-		return bind(machine, cpus, masks);
-	return -ENOSPC;
+	free_units(&dealing.cores);
+	if (rc == 0)
+		rc = list_units(&dealing, cpus->bind == SPEC_BIND_CORES, &dealing.step,
+				&units);
+	if (rc < 0)
+		return rc;
+	if (cpus->bind == SPEC_BIND_MAP || cpus->bind == SPEC_BIND_MASK)
+		return bind_by_list(cpus, masks);
+	deal(&dealing, &units, masks);
+	bind = settle(&dealing);
+	for (uint32_t task = 0; task < cpus->tasks; task++)
+		bind_task(&dealing, bind, task, &masks[task]);
+	return 0;
 }

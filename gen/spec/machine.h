@@ -104,11 +104,12 @@ struct spec_cpus {
 	enum spec_bind bind;
 	const char *list; /* of SPEC_BIND_MAP and _MASK, as srun takes it */
 	bool one_thread;  /* of each core only the first thread counts */
+	bool exclusive;   /* the job has all CPUs of the node, whatever its tasks need */
 };
 
 /*
- * Fills MASKS (one a task) with the CPUs that the tasks of a step get which has the node
- * to itself, as Slurm's task/affinity would bind them. -ENOSPC when the tasks want more
+ * Fills MASKS (one a task) with the CPUs that the tasks of a job's only step get on an
+ * idle node, as Slurm picks and binds them by default. -ENOSPC when the tasks want more
  * CPUs than jobs may have on the machine, -EINVAL when the list cannot be read, -ENOMEM.
  */
 int spec_machine_deal(const struct spec_machine *machine, const struct spec_cpus *cpus,

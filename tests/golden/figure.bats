@@ -115,7 +115,7 @@ ranks() {
 		list=
 		for ((cpus = 0; cpus < gpus; cpus++)); do list+="{numa: $((cpus % 2))}, "; done
 		echo "{numa: [{cpulist: 0-31}, {cpulist: 32-63}], packages: [{cpulist: 0-31}, {cpulist: 32-63}], gpus: [$list]}" >m.yaml
-		draw job.yaml -s resources.gpus_per_node="$gpus" --machine m.yaml
+		draw job.yaml -s resources.gpus_per_node="$gpus" -s resources.exclusive=true --machine m.yaml
 		ranks 0 $((gpus - 1))
 		[[ $(grep -c '^gpu' parts) -eq $gpus && $(grep -c '^line .* near local$' parts) -eq $gpus ]]
 	done

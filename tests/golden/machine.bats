@@ -33,7 +33,7 @@ place() {
 	place >first
 	diff -u first - <<-'END'
 		machine      crossed: 2 sockets, 2 NUMA nodes, 8 CPUs, 2 GPUs (crossed.yaml)
-		CPUs         as srun deals them with --distribution=block:cyclic, when the job has the node to itself
+		CPUs         as Slurm deals them with --distribution=block:cyclic on idle nodes
 		distances    all 2 ranks near their GPU
 		all tasks    CUDA_VISIBLE_DEVICES=1,0
 		LOCAL_RANK  CPUS  GPUS  DISTANCE
@@ -51,7 +51,7 @@ place() {
 	place -s 'srun.args=-m block:block' -s resources.cpus_per_gpu=2 >first
 	diff -u first - <<-'END'
 		machine      crossed: 2 sockets, 2 NUMA nodes, 8 CPUs, 2 GPUs (crossed.yaml)
-		CPUs         as srun deals them with --distribution=block:block, when the job has the node to itself
+		CPUs         as Slurm deals them with --distribution=block:block on idle nodes
 		distances    1 of 2 ranks near their GPU, 1 on another socket
 		all tasks    CUDA_VISIBLE_DEVICES=0,1
 		LOCAL_RANK  CPUS  GPUS  DISTANCE
@@ -59,6 +59,15 @@ place() {
 		1           2-3   1     local
 		warning: local rank 0 has a GPU on a socket where it has no CPU; take the job's CPUs near its GPUs: sbatch --gres-flags=enforce-binding
 	END
+}
+
+@test "a job's CPUs are on as few sockets as its tasks fit on, unless it has whole nodes" {
+	place -s resources.cpus_per_gpu=2 | grep -qx '1           2-3   1     local'
+	place -s resources.cpus_per_gpu=2 -s resources.exclusive=true >first
+	grep -qx 'CPUs         as Slurm deals them with --distribution=block:cyclic in a job that has whole nodes' first
+	grep -qx '0           0-1   1     local' first
+	grep -qx '1           4-5   0     local' first
+	place -s resources.cpus_per_gpu=2 -s resources.exclusive=user | grep -qx '1           2-3   1     local'
 }
 
 @test "modes of binding" {

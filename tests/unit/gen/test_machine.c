@@ -241,7 +241,8 @@ static void gpus_of_a_step(void **state)
 
 /*
  * SMALL has cores 0+8 1+9 2+10 3+11 on socket 0 and 4+12 5+13 6+14 7+15 on socket 1. The
- * expected masks follow from srun(1), --distribution and --cpu-bind.
+ * expected masks follow from srun(1), --distribution and --cpu-bind, and from how
+ * slurmctld picks cores.
  */
 static void deals(void **state)
 {
@@ -250,60 +251,93 @@ static void deals(void **state)
 		int rc;
 		const char *masks[8];
 	} rows[] = {
-		/* Each task on the next socket, its CPUs side by side. */
-		{{.tasks = 4, .cpus_per_task = 2}, 0, {"0,8", "4,12", "1,9", "5,13"}},
+		/* A job's cores: on as few sockets as its tasks fit on, */
+		{{.tasks = 4, .cpus_per_task = 2}, 0, {"0,8", "1,9", "2,10", "3,11"}},
 		{{.tasks = 2, .cpus_per_task = 8}, 0, {"0-3,8-11", "4-7,12-15"}},
-		{{.tasks = 3, .cpus_per_task = 2, .deal = SPEC_DEAL_BLOCK},
-		 0,
-		 {"0,8", "1,9", "2,10"}},
-		/* Threads, also of one core for two tasks, */
+		/* a task that fits on none of them on all, */
+		{{.tasks = 1, .cpus_per_task = 10}, 0, {"0-2,4-5,8-10,12-13"}},
+		/* and for tasks of one CPU core by core on each in turn. */
 		{{.tasks = 8, .cpus_per_task = 1},
 		 0,
 		 {"0", "4", "8", "12", "1", "5", "9", "13"}},
+		/* In a job of whole nodes a task on each socket in turn. */
+		{{.tasks = 4, .cpus_per_task = 2, .exclusive = true},
+		 0,
+		 {"0,8", "4,12", "1,9", "5,13"}},
+		{{.tasks = 1, .cpus_per_task = 10, .exclusive = true}, 0, {"0-4,8-12"}},
+		{{.tasks = 8, .cpus_per_task = 1, .exclusive = true},
+		 0,
+		 {"0", "8", "1", "9", "2", "10", "3", "11"}},
+		/* Socket by socket. */
+		{{.tasks = 3, .cpus_per_task = 2, .deal = SPEC_DEAL_BLOCK},
+		 0,
+		 {"0,8", "1,9", "2,10"}},
+		{{.tasks = 2, .cpus_per_task = 6, .deal = SPEC_DEAL_BLOCK},
+		 0,
+		 {"0-2,8-10", "3-5,11-13"}},
+		{{.tasks = 5,
+		  .cpus_per_task = 2,
+		  .deal = SPEC_DEAL_BLOCK,
+		  .exclusive = true},
+		 0,
+		 {"0,8", "1,9", "2,10", "3,11", "4,12"}},
+		/* Threads of one core for two tasks, */
 		{{.tasks = 4, .cpus_per_task = 3, .deal = SPEC_DEAL_BLOCK},
 		 0,
 		 {"0-1,8", "2,9-10", "3-4,11", "5,12-13"}},
+		{{.tasks = 2, .cpus_per_task = 3}, 0, {"0-1,8", "2,9-10"}},
 		/* unless one would be left over, which takes the binding away. */
-		{{.tasks = 2, .cpus_per_task = 3},
+		{{.tasks = 2, .cpus_per_task = 3, .exclusive = true},
 		 0,
 		 {"0-1,4-5,8-9,12-13", "0-1,4-5,8-9,12-13"}},
-		{{.tasks = 2, .cpus_per_task = 3, .bind = SPEC_BIND_THREADS},
+		{{.tasks = 2,
+		  .cpus_per_task = 3,
+		  .exclusive = true,
+		  .bind = SPEC_BIND_THREADS},
 		 0,
 		 {"0-1,8", "4-5,12"}},
-		/* Whole cores, shared where there are too few. */
-		{{.tasks = 2, .cpus_per_task = 3, .bind = SPEC_BIND_CORES},
+		/* Whole cores, dealt again where there are too few. */
+		{{.tasks = 2,
+		  .cpus_per_task = 3,
+		  .exclusive = true,
+		  .bind = SPEC_BIND_CORES},
 		 0,
 		 {"0-1,8-9", "4-5,12-13"}},
 		{{.tasks = 8, .cpus_per_task = 1, .bind = SPEC_BIND_CORES},
 		 0,
-		 {"0,8", "4,12", "1,9", "5,13", "2,10", "6,14", "3,11", "7,15"}},
+		 {"0,8", "4,12", "1,9", "5,13", "0,8", "4,12", "1,9", "5,13"}},
 		{{.tasks = 5,
 		  .cpus_per_task = 3,
 		  .deal = SPEC_DEAL_BLOCK,
 		  .bind = SPEC_BIND_CORES},
 		 0,
-		 {"0-1,8-9", "1-2,9-10", "3-4,11-12", "4-5,12-13", "6-7,14-15"}},
-		/* More than a socket: the rest is on the next. */
-		{{.tasks = 1, .cpus_per_task = 10}, 0, {"0-4,8-12"}},
-		{{.tasks = 2, .cpus_per_task = 6, .deal = SPEC_DEAL_BLOCK},
-		 0,
-		 {"0-2,8-10", "3-5,11-13"}},
+		 {"0-1,8-9", "2-3,10-11", "4-5,12-13", "6-7,14-15", "0-1,8-9"}},
+		/* No more than there is. */
 		{{.tasks = 3, .cpus_per_task = 6}, -ENOSPC, {NULL}},
 		{{.tasks = 17, .cpus_per_task = 1}, -ENOSPC, {NULL}},
-		{{.tasks = 1, .cpus_per_task = UINT64_C(1) << 40}, -ENOSPC, {NULL}},
+		{{.tasks = 1, .cpus_per_task = UINT64_MAX}, -ENOSPC, {NULL}},
 		/* --threads-per-core=1: a core counts for one CPU. */
-		{{.tasks = 2, .cpus_per_task = 2, .one_thread = true}, 0, {"0-1", "4-5"}},
+		{{.tasks = 2, .cpus_per_task = 2, .one_thread = true}, 0, {"0-1", "2-3"}},
+		{{.tasks = 2, .cpus_per_task = 2, .one_thread = true, .exclusive = true},
+		 0,
+		 {"0-1", "4-5"}},
 		{{.tasks = 2, .cpus_per_task = 5, .one_thread = true}, -ENOSPC, {NULL}},
 		/* --cpu-bind */
-		{{.tasks = 4, .cpus_per_task = 2, .bind = SPEC_BIND_SOCKETS},
+		{{.tasks = 4,
+		  .cpus_per_task = 2,
+		  .exclusive = true,
+		  .bind = SPEC_BIND_SOCKETS},
 		 0,
 		 {"0-1,8-9", "4-5,12-13", "0-1,8-9", "4-5,12-13"}},
-		{{.tasks = 2, .cpus_per_task = 2, .bind = SPEC_BIND_LDOMS},
+		{{.tasks = 2,
+		  .cpus_per_task = 2,
+		  .exclusive = true,
+		  .bind = SPEC_BIND_LDOMS},
 		 0,
 		 {"0-1,8-9", "4-5,12-13"}},
 		{{.tasks = 2, .cpus_per_task = 2, .bind = SPEC_BIND_NONE},
 		 0,
-		 {"0,4,8,12", "0,4,8,12"}},
+		 {"0-1,8-9", "0-1,8-9"}},
 		{{.tasks = 2, .cpus_per_task = 2, .bind = SPEC_BIND_RANK}, 0, {"0", "8"}},
 		{{.tasks = 4,
 		  .cpus_per_task = 2,
