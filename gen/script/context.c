@@ -143,15 +143,16 @@ static char *program(struct script_work *work, const struct plan_run *run)
 /* Words of a command line under way. */
 struct line {
 	struct script_work *work;
+	const char *between;
 	char *text;
 	size_t length;
 	FILE *out;
 	bool failed;
 };
 
-static void line_start(struct line *line, struct script_work *work)
+static void line_start(struct line *line, struct script_work *work, const char *between)
 {
-	*line = (struct line){.work = work};
+	*line = (struct line){.work = work, .between = between};
 	line->out = open_memstream(&line->text, &line->length);
 	line->failed = !line->out;
 }
@@ -181,7 +182,7 @@ static void line_put(struct line *line, const char *format, ...)
 		return;
 	}
 	if (ftell(line->out) > 0)
-		fputc(' ', line->out);
+		fputs(line->between, line->out);
 	fputs(word, line->out);
 }
 
@@ -212,7 +213,7 @@ static void add_pyxis(struct script_work *work, struct script_value *root,
 	const struct spec_value *options = &spec->container.options;
 	struct line line;
 
-	line_start(&line, work);
+	line_start(&line, work, " \\\n\t");
 	if (used) {
 		const char *mounts = joined(work, &spec->container.mounts);
 		const char *names = joined(work, &spec->container.env);
@@ -263,7 +264,7 @@ static void add_apptainer(struct script_work *work, struct script_value *root,
 	const struct spec_value *mounts = &spec->container.mounts;
 	struct line line;
 
-	line_start(&line, work);
+	line_start(&line, work, " ");
 	if (used) {
 		line_put(&line, "%s", spec->container.runtime.text);
 		line_put(&line, "exec");
@@ -321,7 +322,7 @@ static void add_exec(struct script_work *work, struct script_value *root)
 	const struct plan *plan = work->plan;
 	struct line line;
 
-	line_start(&line, work);
+	line_start(&line, work, " ");
 	if (plan->means == SPEC_MEANS_EXEC && !plan->launcher->bare) {
 		line_put(&line, "--launcher");
 		line_put(&line, "%s", plan->launcher->name);
@@ -418,7 +419,7 @@ static void add_part(struct script_work *work, struct script_value *part,
 	free(text);
 
 	/* Of a component's environment what the whole job does not have. */
-	line_start(&own, work);
+	line_start(&own, work, " ");
 	for (size_t i = 0; het && i < plan->env_count; i++) {
 		const struct spec_item *item = &plan->env[i];
 		bool same = false;
@@ -699,6 +700,8 @@ int script_context(struct script_work *work, struct script_value **result)
 		add_word(work, root, "srank", plan->srank);
 	else
 		script_value_text(root, "srank", "");
+	script_value_flag(root, "by_exec",
+			  plan->means == SPEC_MEANS_EXEC && !plan->launcher->bare);
 	script_value_flag(root, "plugin",
 			  plan->means == SPEC_MEANS_PLUGIN && !plan->launcher->bare);
 

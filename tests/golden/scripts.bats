@@ -64,6 +64,25 @@ check() {
 	check command.mpi command.yaml
 }
 
+@test "all that a long training wants, without the plugin: modules, conda, apptainer, signal, restarts" {
+	check features.torchrun features.yaml
+}
+
+@test "a sweep as one array: the script grows with the axes and not with the points" {
+	check sweep.torch sweep.yaml
+	srank gen sweep.yaml -s 'sweep.matrix={lr: [1, 2, 3, 4, 5, 6, 7, 8, 9], batch: [8, 16, 32]}' >larger
+	[[ $(wc -l <larger) -eq $(($(wc -l <first) + 1)) ]]
+	grep -qx '#SBATCH --array=0-53%4' larger
+}
+
+@test "a heterogeneous job: one step, a component of the header for each" {
+	check het.torch het.yaml
+}
+
+@test "a container by pyxis and srank exec in it" {
+	check pyxis.mmengine pyxis.yaml
+}
+
 @test "every example gives a clean script for every launcher that runs it" {
 	local spec launcher
 	for spec in "$examples"/*.yaml; do
