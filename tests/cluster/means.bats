@@ -57,6 +57,14 @@ trains() {
 	trains torch -s plugin=off
 }
 
+@test "srank exec, with the plugin and without: torch, torchrun and mmengine train" {
+	need_torch
+	trains torch -s plugin=exec
+	trains torchrun -s plugin=exec
+	cluster plugstack "optional $PLUGIN"
+	trains mmengine -s plugin=exec
+}
+
 @test "a profile without the plugin means plain shell" {
 	need_torch
 	as_researcher srank site -o site.yaml
@@ -84,10 +92,10 @@ variables() {
 	sort -n "$(home log)"
 }
 
-@test "the same variables from the shell as from the plugin, ports by the same rule" {
+@test "the same variables from the shell, from the plugin and from srank exec" {
 	variables -s plugin=off >"$BATS_TEST_TMPDIR/shell"
 	# One job later is another place in the range, so the port is compared by itself.
-	cut -d' ' -f1-8,10 "$BATS_TEST_TMPDIR/shell" | diff - <(
+	diff <(cut -d' ' -f1-8,10 "$BATS_TEST_TMPDIR/shell") <(
 		echo '0 4 0 2 0 0 2 node1 0,1'
 		echo '1 4 1 2 0 0 2 node1 0,1'
 		echo '2 4 0 2 1 1 2 node1 0,1'
@@ -97,6 +105,9 @@ variables() {
 	cluster plugstack "optional $PLUGIN"
 	variables >"$BATS_TEST_TMPDIR/plugin"
 	diff <(cut -d' ' -f1-8,10 "$BATS_TEST_TMPDIR/shell") <(cut -d' ' -f1-8,10 "$BATS_TEST_TMPDIR/plugin")
+	cluster plugstack
+	variables -s plugin=exec >"$BATS_TEST_TMPDIR/exec"
+	diff <(cut -d' ' -f1-8,10 "$BATS_TEST_TMPDIR/shell") <(cut -d' ' -f1-8,10 "$BATS_TEST_TMPDIR/exec")
 }
 
 @test "plain shell: Slurm hides the other GPUs for mask, and takes a list" {
