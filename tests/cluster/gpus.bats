@@ -36,7 +36,11 @@ plant()
 			[[ -z $d ]] || put_each "$d" cache/index3/shared_cpu_list
 			case $make in
 			nvidia)
-				put "proc/driver/nvidia/gpus/$b/information" <<<$'Device Minor: \t '"$a"
+				put "proc/driver/nvidia/gpus/$b/information" <<-END
+					Model: NVIDIA A100
+					GPU UUID: GPU-0000000$a-1111-2222-3333-444455556666
+					Device Minor: $a
+				END
 				;;
 			amd)
 				IFS=:. read -r _ c d device <<<"$b"
@@ -53,6 +57,8 @@ plant()
 		esac
 	done <"$top/tests/unit/launch/machines/$1.txt"
 	put sys/devices/system/cpu/online <<<0-255
+	mkdir "$tree/sys/bus/pci/drivers"
+	ln -s ../devices "$tree/sys/bus/pci/drivers/nvidia"
 }
 
 # put FILE: standard input into a file of the tree.
@@ -116,7 +122,7 @@ setup_file()
 teardown_file()
 {
 	local name
-	for name in '' -caged -cpus -lumi -makes -parts; do
+	for name in '' -caged -cpus -lumi -makes -parts -uuids; do
 		cluster down --name "gpus$name"
 	done
 }
@@ -516,6 +522,33 @@ all_that_is_left_is_ordered()
 	while read -r rank local_rank seen list; do
 		[[ $seen && $(tr -cd , <<<"$seen") == "$(tr -cd , <<<"$list")" ]]
 	done <<<"$output"
+}
+
+# Slurm finds the GPUs in the driver's files, whose NUMA nodes it wants to be sockets (gres.html, "Socket
+# Affinity"), and names them by UUIDs, which are the same outside of the device cgroup and in it. The job
+# has the node's GPUs 4 to 7, and CPUs near them: those of NUMA nodes 5 and 7, one task to each in turn.
+@test "caged: UUIDs are taken for what they are" {
+	local hold uuid=-1111-2222-3333-444455556666
+	[[ $(user srun --version) =~ ([0-9]+)\.([0-9]+) ]]
+	((10#${BASH_REMATCH[1]} * 100 + 10#${BASH_REMATCH[2]} >= 2605)) ||
+		skip "SKIPPED, NOT PASSED: Slurm ${BASH_REMATCH[0]} has no Flags=env_uuid"
+	boot_dgx gpus-uuids --task-plugin task/affinity,task/cgroup --constrain-devices --sockets 8 \
+		--conf SlurmdParameters=config_overrides,numa_node_as_socket --gres AutoDetect=nvidia \
+		--gres 'Name=gpu Type=a100 File=/dev/nvidia[0-7] Flags=env_uuid' \
+		--mount "$BATS_FILE_TMPDIR/dgx_a100/machine/proc/driver:/proc/driver" \
+		--mount "$BATS_FILE_TMPDIR/dgx_a100/machine/sys/bus:/sys/bus"
+	hold=$(user sbatch --parsable -w node1 -n1 -c2 --gres=gpu:4 --output=/dev/null --wrap 'sleep 60')
+	until [[ $(user squeue --noheader --jobs="$hold" --format=%T) == RUNNING ]]; do
+		sleep 0.1
+	done
+	good srun -w node1 -n4 -c16 --gres=gpu:4 --cpu-bind=cores --srank=torch gpu-show CUDA_VISIBLE_DEVICES
+	output=$(sort -n <<<"$output")
+	is own 6,4,7,5
+	[[ $(cut -d ' ' -f 4 <<<"$output" | sort -u) == "$(printf ",GPU-0000000%d$uuid" 6 4 7 5 | cut -c 2-)" ]]
+	good srun -w node1 -n4 -c16 --gres=gpu:4 --cpu-bind=cores --srank=torch,gpus=mask,local=0 gpu-show
+	output=$(sort -n <<<"$output")
+	is seen '6 4 7 5'
+	user scancel "$hold"
 }
 
 # Two tasks on the CPUs 0 and 1 that this machine has, by its own kernel: GPU 0 is near CPU 1.
