@@ -177,6 +177,22 @@ except KeyboardInterrupt:
 	cluster down --name other
 }
 
+@test "slurmd has the variables, gres.conf and cgroup.conf the lines that are given" {
+	local etc
+	cluster up --name other --nodes 1 --gpus 2 --env 'HWLOC_HIDE_ERRORS=2 or more' \
+		--gres 'Name=gpu File=/dev/nvidia[0-1] Flags=amd_gpu_env' --task-plugin task/cgroup \
+		--cgroup ConstrainRAMSpace=no
+	run cluster run --name other node1 bash -c 'tr "\\0" "\\n" </proc/$(pgrep -o -x slurmd)/environ'
+	[[ $output == *'HWLOC_HIDE_ERRORS=2 or more'* ]]
+	etc=$(cluster env --name other | sed -n 's/^SRANK_CLUSTER_ETC=//p')/slurm
+	[[ $(<"$etc/gres.conf") == 'Name=gpu File=/dev/nvidia[0-1] Flags=amd_gpu_env' ]]
+	grep -qx ConstrainRAMSpace=no "$etc/cgroup.conf"
+	run cluster run --name other --user researcher login srun --gres=gpu:1 \
+		sh -c 'echo "${CUDA_VISIBLE_DEVICES-unset} $ROCR_VISIBLE_DEVICES"'
+	[[ $output == 'unset 0' ]]
+	cluster down --name other
+}
+
 @test "a task may open only the devices that it was given" {
 	[[ -e /sys/fs/cgroup/devices/cgroup.procs ]] ||
 		skip 'SKIPPED, NOT PASSED: this machine has no cgroup v1 device controller'
@@ -220,6 +236,8 @@ except KeyboardInterrupt:
 	one_line 2 '2 sockets x 1 threads' cluster up --name other --cpus 7
 	one_line 2 "unknown option '--gpu'" cluster up --name other --gpu 4
 	one_line 2 '--mount x is not of the form' cluster up --name other --mount x
+	one_line 2 '--env 1=x is not of the form NAME=VALUE' cluster up --name other --env 1=x
+	one_line 2 '--gres needs a value' cluster up --name other --gres
 	one_line 2 "'A B' is no cluster name" cluster status --name 'A B'
 	one_line 2 "no host 'node9'" on node9 true
 	one_line 2 "no user 'nobody9'" on --user nobody9 node1 true

@@ -338,6 +338,10 @@ static const struct binding bindings[] = {
 	 "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=GPU-a-1 "
 	 "JAX_LOCAL_DEVICE_IDS=0"},
 
+	{"map: positions of tiles", "0.0,0.1,1.0", "-,-,-", "0 1", 1, "2,1", "torch",
+	 false, NULL,
+	 "CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES=0.1 JAX_LOCAL_DEVICE_IDS=0"},
+
 	{"none", "0,1,2,3", "3,2,1,0", "0-3 4-7", 0, "none", "torch", true, NULL, ""},
 	{"no GPU", "", "", "0-3 4-7", 0, "mask", "torch", true, NULL, ""},
 

@@ -9,6 +9,7 @@
 #include "spank/launch/gpus.h"
 #include "spank/launch/order.h"
 #include "spank/launch/rendezvous.h"
+#include "spank/launch/report.h"
 
 #include "tests/unit/launch/support.h"
 
@@ -264,6 +265,38 @@ static void test_gpus(void **state)
 		exhaust(bind_gpus, lists[i]);
 }
 
+static int print_binding(const void *arg)
+{
+	static struct launch_cpuset masks[2];
+	static struct launch_gpus gpus = {.count = 2,
+					  .gpu = {{.name = "0"}, {.name = "1"}}};
+	const struct launch_report_node here = {
+		.masks = masks, .ntasks = 2, .gpus = &gpus};
+	const struct launch_facts facts = {
+		.ntasks = 2, .local_size = 2, .gpus = "0,1", .gpu_variables = 1};
+	static char text[4096];
+	struct launch_settings settings;
+	struct launch_error err = {0};
+	FILE *out = fmemopen(text, sizeof(text), "w");
+	int r;
+
+	launch_settings_init(&settings);
+	r = launch_settings_parse(&settings, arg, &err);
+	if (r == 0)
+		r = launch_report_binding(out, &facts, &settings, &here, &err);
+	__real_fclose(out);
+	return r;
+}
+
+static void test_binding(void **state)
+{
+	static const char *const lists[] = {"gpus=order", "gpus=mask", "gpus=first",
+					    "gpus=map:1,0", "gpus=none"};
+
+	for (size_t i = 0; i < COUNT(lists); i++)
+		exhaust(print_binding, lists[i]);
+}
+
 static int write_order(const void *arg)
 {
 	static const uint32_t node_of[] = {2, 0, 1, 2};
@@ -301,8 +334,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_facts),  cmocka_unit_test(test_environment),
-		cmocka_unit_test(test_rounds), cmocka_unit_test(test_gpus),
-		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_rounds), cmocka_unit_test(test_binding),
+		cmocka_unit_test(test_gpus),   cmocka_unit_test(test_order),
 	};
 
 	return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
