@@ -355,7 +355,8 @@ verbose()
 table()
 {
 	tr -s ' ' <<<"$output" |
-		sed -E 's/^(0 node.*) [0-9,-]+ ([^ ]+)$/\1 CPUS \2/; s/ CPUs [0-9,-]+,/ CPUs CPUS,/'
+		sed -E 's/^(0 node.*) [0-9,-]+ ([^ ]+)$/\1 CPUS \2/; s/ CPUs [0-9,-]+,/ CPUs CPUS,/
+			s/^([0-9]+) [0-9,-]+ ([0-9,]+) /\1 CPUS \2 /'
 }
 
 @test "verbose: a table of the nodes" {
@@ -369,6 +370,9 @@ table()
 		NODE_RANK NODE TASKS RANKS CPUS GPUS
 		0 node1 1 0 CPUS 0,1
 		1 node2 1 1 ? ?
+		all tasks CUDA_VISIBLE_DEVICES=0,1
+		LOCAL_RANK CPUS GPUS DISTANCE
+		0 CPUS 0,1 ?
 	END
 	# Ranks that are not side by side are not listed.
 	verbose --srank=verbose,port=20921 -N2 -n3 -m cyclic
