@@ -61,7 +61,6 @@ enum check_expansion_kind {
 	CHECK_SUBSTITUTE, /* $(...) */
 	CHECK_ARITHMETIC, /* $((...)) that is no constant */
 	CHECK_PROCESS,    /* <(...) */
-	CHECK_GLOB,       /* unquoted * ? [ */
 };
 
 /* What stands in a value for something that only the running job knows. */
@@ -75,14 +74,17 @@ struct check_expansion {
 	uint32_t at, length;       /* in the value's text, as it is spelt */
 	struct script_range range; /* in the script */
 	struct check_number number;
+	/* The variable whose value it is or is a part of: in `A=$(hostname)`, `echo $A`
+	 * the substitution came through A; NULL: it stands there itself. */
+	const struct check_assignment *through;
 	/* SUBSTITUTE: its commands are model->commands[FIRST..LAST). */
 	size_t first, last;
 	/* ARITHMETIC, and a PARAMETER's operand: what is expanded within. */
 	const struct check_expansion *inner;
 	size_t inner_count;
 	/*
-	 * ARITHMETIC: a substitution or variable whose digits may start with 0, without
-	 * 10# in front, so that bash reads them as octal.
+	 * ARITHMETIC: within it is a number whose digits may start with 0, without 10# in
+	 * front, so that bash reads it as octal. Others: their digits may start so.
 	 */
 	bool octal;
 };
@@ -92,13 +94,16 @@ struct check_value {
 	const char *text; /* expansions that are left stand in it as they are spelt */
 	uint32_t length;
 	struct script_range range; /* of the word in the script that it comes from */
-	/* The same, or where the constant stands that makes the word: NPROC=8. */
+	/* The same, or where its constant stands: for $NPROC, the 8 of NPROC=8. */
 	struct script_range source;
 	bool constant;                            /* nothing is left to expand */
 	bool quoted;                              /* some of it */
 	const struct check_expansion *expansions; /* in the order of the text */
 	uint32_t expansions_count;
-	const uint32_t *origins; /* of each byte of TEXT in the script; NULL: unknown */
+	/* Of each byte of TEXT its place in the script, which for what a variable was
+	 * put in for is that of the variable; NULL: unknown. SOURCES: likewise, but where
+	 * the text itself stands; NULL: there, too. */
+	const uint32_t *origins, *sources;
 };
 
 /* ---- shells ---- */
@@ -328,6 +333,7 @@ struct check_step {
 	bool background;    /* runs beside what follows */
 	bool narrowed;      /* each task sees only its own GPUs */
 	bool unbound;       /* --gpu-bind=none */
+	bool opaque;        /* some of its options come from $ARGS that is not known */
 	const struct script_use *export, *mpi, *cpu_bind, *gpu_bind, *kill_on_bad_exit,
 		*mem, *mem_per_cpu, *mem_per_gpu, *gres, *gpus, *gpus_per_node,
 		*gpus_per_task, *ntasks_per_node, *container, *distribution, *nodelist,
@@ -438,6 +444,8 @@ struct check_model {
 	} * faults;
 	size_t faults_count;
 	bool shell_script; /* the shebang names a shell; else the body is not read */
+	/* Longer than Slurm takes by default, 4 MiB: only so much was read. */
+	bool too_long;
 	bool cut; /* the script calls its functions so often that not all was followed */
 	struct spec_arena *arena;
 };

@@ -74,8 +74,6 @@ static void fill_special(void)
 
 static struct shell_node *read_list(struct parser *p);
 static struct shell_piece *read_pieces(struct parser *p, enum mode mode);
-static struct shell_piece *read_dollar(struct parser *p, enum shell_quoting quoting);
-static struct shell_piece *read_backquotes(struct parser *p, enum shell_quoting quoting);
 
 /* ---- bytes ---- */
 
@@ -99,14 +97,24 @@ static uint32_t origin(const struct parser *p, size_t at)
 	return p->text->length ? p->text->origins[p->text->length - 1] + 1 : 0;
 }
 
+/* END is as far behind BEGIN as SIZE bytes may well be, quotes and escapes included. */
+static bool is_near(uint32_t begin, uint32_t end, size_t size)
+{
+	return end > begin && end - begin <= 4 * size + 64;
+}
+
 static struct script_range range_of(const struct parser *p, size_t begin, size_t end)
 {
 	struct script_range range = {origin(p, begin), origin(p, begin)};
 
-	if (end > begin)
-		range.end = origin(p, end - 1) + 1;
-	/* Text put together from several places. */
-	if (range.end < range.begin)
+	if (end <= begin)
+		return range;
+	range.end = origin(p, end - 1) + 1;
+	if (!p->text->origins || is_near(range.begin, range.end, end - begin))
+		return range;
+	/* Text put together from several places: what follows may stand in the first. */
+	range.end = origin(p, end);
+	if (!is_near(range.begin, range.end, end - begin))
 		range.end = range.begin + 1;
 	return range;
 }
@@ -186,7 +194,7 @@ static struct shell_piece *new_piece(struct parser *p, enum shell_piece_kind kin
 	piece->begin = (uint32_t)begin;
 	piece->op = "";
 	if (p->text->outer && begin < p->text->length)
-		piece->outer = p->text->outer[begin];
+		piece->outer = p->text->outer[begin] & (SHELL_OUTER_FIRST - 1);
 	return piece;
 }
 
@@ -269,23 +277,34 @@ static size_t find_single_end(const struct parser *p, size_t at)
 	return p->end;
 }
 
+/* An expansion that was done outside. */
+static struct shell_piece *read_outer(struct parser *p, enum shell_quoting quoting)
+{
+	struct shell_piece *piece = new_piece(p, SHELL_PARAMETER, quoting, p->at);
+
+	if (!piece)
+		return NULL;
+	piece->text = "";
+	do {
+		p->at++;
+	} while (is_outer(p, p->at) && p->at < p->end &&
+		 !(p->text->outer[p->at] & SHELL_OUTER_FIRST));
+	return end_piece(p, piece);
+}
+
 /*
  * '...' in a text that has expansions done outside: they are there whatever quotes stand
  * around them here.
  */
 static struct shell_piece *read_single_mixed(struct parser *p, size_t close)
 {
-	const size_t limit = p->end;
 	struct shell_piece *first = NULL, **end = &first;
 
-	p->end = close;
 	while (p->at < close && !stopped(p)) {
 		const size_t begin = p->at;
 
-		if (is_outer(p, begin) && peek(p, 0) == '$') {
-			*end = read_dollar(p, SHELL_SINGLE);
-		} else if (is_outer(p, begin) && peek(p, 0) == '`') {
-			*end = read_backquotes(p, SHELL_SINGLE);
+		if (is_outer(p, begin)) {
+			*end = read_outer(p, SHELL_SINGLE);
 		} else {
 			do {
 				p->at++;
@@ -296,7 +315,6 @@ static struct shell_piece *read_single_mixed(struct parser *p, size_t close)
 		if (*end)
 			end = &(*end)->next;
 	}
-	p->end = limit;
 	if (!stopped(p))
 		p->at = close + 1;
 	return first;
@@ -745,17 +763,18 @@ static struct shell_piece *read_pieces(struct parser *p, enum mode mode)
 
 	while (p->at < p->end && !stopped(p)) {
 		const char c = peek(p, 0);
-		const bool outer = is_outer(p, p->at);
 		struct shell_piece *piece;
 
-		if (c == '$') {
+		if (is_outer(p, p->at)) {
+			piece = read_outer(p, quoting);
+		} else if (c == '$') {
 			piece = read_dollar(p, quoting);
 		} else if (c == '`') {
 			piece = read_backquotes(p, quoting);
 		} else if ((c == '<' || c == '>') && peek(p, 1) == '(' &&
-			   (mode == IN_WORD || outer)) {
+			   mode == IN_WORD) {
 			piece = read_substitution(p, quoting, SHELL_PROCESS);
-		} else if (outer || !(special[(unsigned char)c] & 1u << mode)) {
+		} else if (!(special[(unsigned char)c] & 1u << mode)) {
 			piece = read_run(p, mode, quoting);
 		} else if (c == '\\') {
 			piece = read_backslash(p, mode);

@@ -18,12 +18,16 @@
  * and no person writes this many. */
 #define SHELL_DEPTH_MAX 200
 
+/* In shell_text.outer: the first byte of an expansion. */
+#define SHELL_OUTER_FIRST 0x80
+
 /*
  * Text that a shell reads. For the script itself ORIGINS and OUTER are NULL. For text
  * that was the value of a word in another shell (`bash -c '...'`), ORIGINS gives for each
  * byte where in the script it stands, and OUTER, where not 0, says that the byte belongs
  * to an expansion which that other shell has done already: 1 for the script's own shell,
- * 2 for a shell started by it, and so on.
+ * 2 for a shell started by it, and so on. Such an expansion is one piece, whatever it
+ * holds: of kind SHELL_PARAMETER, with an empty name.
  */
 struct shell_text {
 	const char *bytes;
@@ -54,7 +58,7 @@ struct shell_piece {
 	struct shell_piece *next;
 	enum shell_piece_kind kind;
 	enum shell_quoting quoting;
-	uint8_t outer;             /* as in shell_text, of its first byte */
+	uint8_t outer;             /* which shell did it, as in shell_text; 0: this */
 	struct script_range range; /* in the script, spelling included */
 	uint32_t begin, end;       /* in the shell_text */
 	const char *text;          /* LITERAL: bytes meant, LENGTH; PARAMETER: its name */
