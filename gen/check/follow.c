@@ -533,6 +533,11 @@ static const char *base_name(const struct check_value *value)
 	return slash ? slash + 1 : value->text;
 }
 
+static bool is_inside(uint32_t offset, struct script_range range)
+{
+	return offset >= range.begin && offset < range.end;
+}
+
 static struct check_command *note_command(struct check_follow *follow,
 					  const struct check_value *words, size_t count)
 {
@@ -567,7 +572,11 @@ static struct check_command *note_command(struct check_follow *follow,
 		.errexit = follow->errexit,
 		.sourced = follow->sourced,
 	};
-	if (command->range.end < command->range.begin)
+	/* The last words may come from elsewhere, "$@" of a function for one. */
+	if (is_inside(words[0].range.begin, follow->node->range) &&
+	    !is_inside(command->range.end - 1, follow->node->range))
+		command->range.end = follow->node->range.end;
+	if (command->range.end <= command->range.begin)
 		command->range = words[0].range;
 	for (size_t i = 0; i < CHECK_VARIABLES; i++)
 		command->sees[i] = follow->known[i]->now.assignment;

@@ -156,6 +156,17 @@ static void flush(struct building *b)
 	};
 	if (b->elsewhere)
 		set_source(&value[b->values_count - 1]);
+	/* A word that a variable of many words gave stands where that one does. */
+	if (b->length > 0 &&
+	    (b->origins[0] < b->range.begin || b->origins[0] >= b->range.end)) {
+		struct check_value *last = &value[b->values_count - 1];
+
+		last->range = (struct script_range){b->origins[0],
+						    b->origins[b->length - 1] + 1};
+		if (last->range.end <= last->range.begin)
+			last->range.end = last->range.begin + 1;
+		last->source = last->range;
+	}
 	b->text = NULL;
 	b->elsewhere = false;
 	b->origins = b->sources = NULL;
@@ -233,6 +244,36 @@ static void put_value(struct building *b, const struct check_value *value,
 
 /* ---- numbers of expansions ---- */
 
+/* 1${SLURM_JOB_ID: -4}: digits around an expansion of so many digits. */
+static struct check_number digits_around(const struct check_value *value)
+{
+	const struct check_expansion *expansion = &value->expansions[0];
+	struct check_number number = {.varies = expansion->number.varies};
+	int64_t low = 0, high = 0;
+
+	/* Only what may start with 0 always has the same number of digits. */
+	if (!expansion->octal || !expansion->number.known)
+		return number;
+	for (size_t i = 0; i < value->length; i++) {
+		const char c = value->text[i];
+
+		if (high > INT32_MAX)
+			return number;
+		if (i == expansion->at) {
+			low *= expansion->number.high + 1;
+			high = high * (expansion->number.high + 1) +
+			       expansion->number.high;
+			i += expansion->length - 1;
+		} else if (isdigit((unsigned char)c)) {
+			low = low * 10 + c - '0';
+			high = high * 10 + c - '0';
+		} else {
+			return number;
+		}
+	}
+	return between(low, high, number.varies);
+}
+
 struct check_number check_value_number(const struct check_model *model,
 				       const struct check_value *value)
 {
@@ -244,6 +285,8 @@ struct check_number check_value_number(const struct check_model *model,
 	if (value->expansions_count == 1 && value->expansions[0].at == 0 &&
 	    value->expansions[0].length == value->length)
 		return value->expansions[0].number;
+	if (value->expansions_count == 1)
+		return digits_around(value);
 	if (!value->constant)
 		return unknown;
 	while (at < value->length && isspace((unsigned char)value->text[at]))
