@@ -153,5 +153,6 @@ enum cli_exit cli_submit(const struct cli_command *command, int argc, char **arg
 enum cli_exit cli_site(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_explain(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_exec(const struct cli_command *command, int argc, char **argv);
+enum cli_exit cli_schema(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_launchers(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_version(const struct cli_command *command, int argc, char **argv);

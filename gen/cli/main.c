@@ -65,6 +65,9 @@ const struct cli_command cli_commands[] = {
 	 "      --timeout SECONDS      how long to wait for the other ranks (120)\n"
 	 "      --no-pmix              SLURM_* alone; for programs that use MPI themselves\n",
 	 cli_exec},
+	{"schema", "[spec|site]", "print the keys of a spec, or of a site profile, for editors",
+	 "A JSON Schema (draft 2020-12), as editors use it to complete and check YAML.\n",
+	 cli_schema},
 	{"launchers", "", "list the launchers, their shapes and variables",
 	 "A launcher of shape worker has one task per rank; of shape node, one task per node,\n"
 	 "which starts the ranks there.\n",

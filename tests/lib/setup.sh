@@ -22,8 +22,8 @@ readonly PACKAGES_BUILD=(gcc libc6-dev meson ninja-build pkg-config libslurm-dev
 	libpmix-dev)
 readonly PACKAGES_CLUSTER=(slurmctld slurmd slurm-client munge iproute2 procps)
 readonly PACKAGES_TRAIN=(python3-torch)
-readonly PACKAGES_TEST=(bats binutils jq libcmocka-dev libhwloc-dev libopenmpi-dev openmpi-bin scdoc
-	shellcheck strace yamllint)
+readonly PACKAGES_TEST=(bats binutils jq libcmocka-dev libhwloc-dev libopenmpi-dev openmpi-bin
+	python3-jsonschema python3-yaml scdoc shellcheck strace yamllint)
 
 say()
 {
