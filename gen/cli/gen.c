@@ -69,7 +69,8 @@ static char *make(struct cli_job *job, const struct cli_command *command, size_t
 {
 	char *text = cli_job_script(job, command, length);
 
-	if (text && !makes_folders(&job->site)) {
+	/* Of a sweep the first point speaks for all. */
+	if (text && !makes_folders(&job->site) && (job->here.number == 0 || job->point)) {
 		note_folder(job, &job->spec.batch.output);
 		note_folder(job, &job->spec.batch.error);
 	}

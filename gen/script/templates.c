@@ -16,17 +16,22 @@
 /* A template is text for people; a bigger file is something else in the wrong folder. */
 #define SIZE_MAX_TEMPLATE (1 << 20)
 
+/* One name that was looked for: each is looked for once, for a sweep may be thousands of
+ * scripts. */
 struct script_file {
 	struct script_file *next;
-	char *path;
+	char *name;
+	char *path; /* NULL: it is built in, or nowhere */
 	char *text;
 	size_t length;
+	struct script_template template; /* text NULL: there is none */
 };
 
 static void free_file(struct script_file *file)
 {
 	if (!file)
 		return;
+	free(file->name);
 	free(file->path);
 	free(file->text);
 	free(file);
@@ -101,34 +106,68 @@ static int find_file(const char *name, struct script_file **file, struct diag *d
 	return rc;
 }
 
+static const struct script_file *look_up(const struct script_templates *templates,
+					 const char *name)
+{
+	const struct script_file *file = templates->files;
+
+	while (file && strcmp(file->name, name) != 0)
+		file = file->next;
+	return file;
+}
+
+/* In the folders, else among the built-in ones. */
+static int find(const char *name, struct script_file **result, struct diag *diag)
+{
+	struct script_file *file = NULL;
+	int rc = find_file(name, &file, diag);
+
+	if (rc == -ENOENT) {
+		file = calloc(1, sizeof(*file));
+		rc = file ? 0 : -ENOMEM;
+	}
+	if (rc < 0)
+		return rc;
+	file->template = (struct script_template){file->path, file->text, file->length};
+	for (size_t i = 0; i < script_builtins_count && !file->text; i++) {
+		const struct script_builtin *builtin = &script_builtins[i];
+
+		if (strcmp(builtin->name, name) == 0)
+			file->template = (struct script_template){
+				builtin->name, builtin->text, builtin->length};
+	}
+	file->name = strdup(name);
+	if (!file->name) {
+		free_file(file);
+		return -ENOMEM;
+	}
+	*result = file;
+	return 0;
+}
+
 int script_templates_find(const char *name, struct script_template *template, void *arg,
 			  struct diag *diag)
 {
 	struct script_templates *templates = arg;
+	const struct script_file *known = look_up(templates, name);
 	struct script_file *file;
 	int rc;
 
 	/* A name, not a path: a template does not reach out of its folder. */
 	if (strchr(name, '/'))
 		return -ENOENT;
-	rc = find_file(name, &file, diag);
-	if (rc == 0) {
+	if (!known) {
+		rc = find(name, &file, diag);
+		if (rc < 0)
+			return rc;
 		file->next = templates->files;
 		templates->files = file;
-		*template =
-			(struct script_template){file->path, file->text, file->length};
+		known = file;
 	}
-	if (rc != -ENOENT)
-		return rc;
-	for (size_t i = 0; i < script_builtins_count; i++) {
-		if (strcmp(script_builtins[i].name, name) == 0) {
-			*template = (struct script_template){script_builtins[i].name,
-							     script_builtins[i].text,
-							     script_builtins[i].length};
-			return 0;
-		}
-	}
-	return -ENOENT;
+	if (!known->template.text)
+		return -ENOENT;
+	*template = known->template;
+	return 0;
 }
 
 void script_templates_clear(struct script_templates *templates)
