@@ -660,25 +660,21 @@ all_that_is_left_is_ordered()
 # The device cgroup holds for slurmstepd too (version 1), and tells which GPUs are left: by their minor
 # numbers, which run against the addresses here, the job's devices 4 to 7 are GPUs 3 to 0.
 @test "caged: a GPU is known by its device file, whatever number Slurm gives it" {
-	local tree=$BATS_FILE_TMPDIR/mnt/machine hold file minor=8
+	local tree=$BATS_FILE_TMPDIR/dgx_a100/minors hold file minor=8
+	cp -R "$BATS_FILE_TMPDIR/dgx_a100/machine" "$tree"
 	mkdir "$tree/dev"
 	for file in "$tree"/proc/driver/nvidia/gpus/*/information; do
 		minor=$((minor - 1))
 		printf 'Device Minor: \t %d\n' "$minor" >"$file"
 		mknod -m 0666 "$tree/dev/nvidia$minor" c 195 "$minor"
 	done
+	cluster plugstack "optional $PLUGIN sysroot=/mnt/minors"
 	hold=$(user sbatch --parsable -n1 -c2 --gres=gpu:4 --output=/dev/null --wrap 'sleep 60')
 	until [[ $(user squeue --noheader --jobs="$hold" --format=%T) == RUNNING ]]; do
 		sleep 0.1
 	done
 	good srun -n4 -c16 -m block:block --gres=gpu:4 --srank=torch,verbose gpu-show CUDA_VISIBLE_DEVICES
 	user scancel "$hold"
-	rm -r "${tree:?}/dev"
-	minor=0
-	for file in "$tree"/proc/driver/nvidia/gpus/*/information; do
-		printf 'Device Minor: \t %d\n' "$minor" >"$file"
-		minor=$((minor + 1))
-	done
 	# The node's GPUs 4 to 7 would be on the socket of these CPUs, 64 to 95; 0 to 3 are not.
 	[[ $(sort -n <<<"$output" | cut -d ' ' -f 4 | sort -u) == 0,1,2,3 ]]
 	(($(grep -c ' other socket$' <<<"$stderr") == 4)) || {
