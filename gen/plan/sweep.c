@@ -114,6 +114,13 @@ static int check_axis(const struct spec *spec, size_t i, struct diag *diag)
 			 axis->name.text);
 		rc = -EINVAL;
 	}
+	if (is_path(axis) && spec->het.count) {
+		diag_add(diag, DIAG_ERROR, "plan-sweep", &axis->name.place,
+			 "%.60s is a key of the spec, and each component of a "
+			 "heterogeneous job has its own",
+			 axis->name.text);
+		rc = -EINVAL;
+	}
 	if (is_path(axis) && !files) {
 		diag_add(
 			diag, DIAG_ERROR, "plan-sweep", &axis->name.place,
@@ -192,10 +199,11 @@ bool plan_sweep_part(const struct spec *spec, const char *text, size_t *at,
 	return *length > 0;
 }
 
-/* One point being made of a spec. */
+/* One point being made of a spec, for the spec itself or one of its components. */
 struct expansion {
 	const struct spec *spec;
 	struct spec *to;
+	struct spec_arena **arena;
 	uint64_t point;
 };
 
@@ -225,7 +233,7 @@ static const char *expand(struct expansion *expansion, const char *text)
 			part = value_of(expansion, axis);
 			length = strlen(part);
 		}
-		result = spec_arena_format(&expansion->to->arena, "%s%.*s",
+		result = spec_arena_format(expansion->arena, "%s%.*s",
 					   result ? result : "", (int)length, part);
 		if (!result)
 			return NULL;
@@ -242,7 +250,7 @@ static int expand_value(struct expansion *expansion, struct spec_value *value)
 	value->text = expand(expansion, value->text);
 	if (value->count == 0)
 		return 0;
-	items = spec_arena_alloc(&expansion->to->arena,
+	items = spec_arena_alloc(expansion->arena,
 				 (value->count + value->gone) * sizeof(*items));
 	if (!items)
 		return -ENOMEM;
@@ -279,20 +287,12 @@ static int expand_values(struct expansion *expansion)
 	return rc;
 }
 
-/* The key that the path of AXIS names, as -s would set it. */
-static int set_key(struct expansion *expansion, const struct spec_axis *axis,
-		   const char *value, struct diag *diag)
-{
-	return spec_set(expansion->to, axis->name.text, value, &axis->name.place,
-			&axis->values.place, diag);
-}
-
 static int export_value(struct expansion *expansion, const struct spec_axis *axis,
 			const char *value)
 {
 	struct spec_value *env = &expansion->to->env;
-	struct spec_item *items = spec_arena_alloc(&expansion->to->arena,
-						   (env->count + 1) * sizeof(*items));
+	struct spec_item *items =
+		spec_arena_alloc(expansion->arena, (env->count + 1) * sizeof(*items));
 
 	if (!items)
 		return -ENOMEM;
@@ -306,23 +306,65 @@ static int export_value(struct expansion *expansion, const struct spec_axis *axi
 	return 0;
 }
 
+/* Placeholders and variables; keys are set before, for they may hold a placeholder. */
+static int expand_spec(struct expansion *expansion)
+{
+	const struct spec *spec = expansion->spec;
+	int rc = expand_values(expansion);
+
+	for (size_t i = 0; i < plan_sweep_axes(spec) && rc == 0; i++) {
+		const struct spec_axis *axis = plan_sweep_axis(spec, i);
+
+		if (!is_path(axis))
+			rc = export_value(expansion, axis, value_of(expansion, axis));
+	}
+	return rc;
+}
+
+/* The components are complete, so what they have from the spec is theirs by now. */
+static int expand_components(const struct expansion *expansion)
+{
+	struct spec_table *het = &expansion->to->het;
+	struct spec *components =
+		spec_arena_alloc(expansion->arena, het->count * sizeof(*components));
+	int rc = 0;
+
+	if (!components)
+		return -ENOMEM;
+	memcpy(components, het->entries, het->count * sizeof(*components));
+	het->entries = components;
+	for (size_t i = 0; i < het->count && rc == 0; i++) {
+		struct expansion part = *expansion;
+
+		part.to = &components[i];
+		rc = expand_spec(&part);
+	}
+	return rc;
+}
+
 int plan_sweep_apply(const struct spec *spec, uint64_t point, struct spec *point_spec,
 		     struct diag *diag)
 {
-	struct expansion expansion = {spec, point_spec, point};
-	int rc;
+	struct expansion expansion = {.spec = spec,
+				      .to = point_spec,
+				      .arena = &point_spec->arena,
+				      .point = point};
+	int rc = 0;
 
 	*point_spec = *spec;
 	point_spec->arena = NULL;
 	memset(&point_spec->sweep, 0, sizeof(point_spec->sweep));
-	rc = expand_values(&expansion);
 	for (size_t i = 0; i < plan_sweep_axes(spec) && rc == 0; i++) {
 		const struct spec_axis *axis = plan_sweep_axis(spec, i);
-		const char *value =
-			axis->values.items[plan_sweep_value(spec, i, point)].text;
 
-		rc = is_path(axis) ? set_key(&expansion, axis, value, diag)
-				   : export_value(&expansion, axis, value);
+		if (is_path(axis))
+			rc = spec_set(point_spec, axis->name.text,
+				      value_of(&expansion, axis), &axis->name.place,
+				      &axis->values.place, diag);
 	}
+	if (rc == 0)
+		rc = expand_spec(&expansion);
+	if (rc == 0 && point_spec->het.count)
+		rc = expand_components(&expansion);
 	return rc;
 }

@@ -335,6 +335,8 @@ int spec_complete(struct spec *spec, const struct spec *defaults)
 		components[i].het.removed = true;
 		components[i].sweep.matrix.removed = true;
 		components[i].sweep.zip.removed = true;
+		components[i].sweep.as.removed = true;
+		components[i].sweep.max.removed = true;
 		rc = inherit_spec(&components[i], spec, &spec->arena);
 		components[i].file = spec->file;
 		components[i].digest = spec->digest;

@@ -4,6 +4,7 @@
  * what is read plans or is refused likewise. The first byte chooses what the rest is.
  */
 #include "gen/plan/plan.h"
+#include "gen/plan/sweep.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,22 @@ static void print(struct diag *diag)
 	free(text);
 }
 
+static void require_sound(const struct plan *plan)
+{
+	uint64_t nodes = plan_value(plan, PLAN_NODES);
+
+	require(nodes > 0 && plan_value(plan, PLAN_WORKERS_PER_NODE) > 0);
+	require(plan_value(plan, PLAN_WORLD_SIZE) ==
+		nodes * plan_value(plan, PLAN_WORKERS_PER_NODE));
+	require(plan_value(plan, PLAN_NTASKS) ==
+		nodes * plan_value(plan, PLAN_NTASKS_PER_NODE));
+	require(plan_value(plan, PLAN_GPUS) ==
+		nodes * plan_value(plan, PLAN_GPUS_PER_NODE));
+	require(plan->srank && plan->run.count + !!plan->run.target > 0);
+	require(!plan->memory.option || plan->memory.value);
+	require(!plan->batch.chosen || plan->batch.partition);
+}
+
 static void try_plan(const struct spec *spec, const struct spec_site *site,
 		     struct diag *diag)
 {
@@ -37,19 +54,31 @@ static void try_plan(const struct spec *spec, const struct spec_site *site,
 	int rc = plan_make(&plan, spec, site, diag);
 
 	require((rc == 0) == (diag->errors == errors));
-	if (rc == 0) {
-		uint64_t nodes = plan_value(&plan, PLAN_NODES);
-
-		require(nodes > 0 && plan_value(&plan, PLAN_WORKERS_PER_NODE) > 0);
-		require(plan_value(&plan, PLAN_WORLD_SIZE) ==
-			nodes * plan_value(&plan, PLAN_WORKERS_PER_NODE));
-		require(plan_value(&plan, PLAN_NTASKS) ==
-			nodes * plan_value(&plan, PLAN_NTASKS_PER_NODE));
-		require(plan_value(&plan, PLAN_GPUS) ==
-			nodes * plan_value(&plan, PLAN_GPUS_PER_NODE));
-		require(plan.srank && plan.run.count + !!plan.run.target > 0);
-	}
+	if (rc == 0 && !plan.components_count)
+		require_sound(&plan);
+	for (size_t i = 0; rc == 0 && i < plan.components_count; i++)
+		require_sound(&plan.components[i]);
 	plan_clear(&plan);
+}
+
+/* The first and the last job of a sweep, each planned. */
+static void try_points(const struct spec *spec, const struct spec_site *site,
+		       struct diag *diag)
+{
+	uint64_t points = plan_sweep_points(spec);
+
+	if (points == 0 || plan_sweep_check(spec, diag) < 0)
+		return;
+	for (uint64_t point = 0; point<points; point += points> 1 ? points - 1 : 1) {
+		size_t errors = diag->errors;
+		struct spec one = {0};
+		int rc = plan_sweep_apply(spec, point, &one, diag);
+
+		require((rc == 0) == (diag->errors == errors));
+		if (rc == 0)
+			try_plan(&one, site, diag);
+		spec_clear(&one);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -86,8 +115,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	}
 	require((rc == 0) == (diag.errors == 0));
-	if (rc == 0)
+	if (rc == 0) {
+		require(spec_complete(&spec, &site.defaults) == 0);
 		try_plan(&spec, &site, &diag);
+		try_points(&spec, &site, &diag);
+	}
 	print(&diag);
 	spec_clear(&spec);
 	spec_site_clear(&site);

@@ -260,6 +260,9 @@ static void faults(void **state)
 		{"sweep: {as: files, max: 2, matrix: {a: [1]}}",
 		 "job.yaml:3:25: error: sweep.max is for an array; jobs of scripts of "
 		 "their own run when they can [plan-sweep]\n"},
+		{"het: [{}, {}]\nsweep: {as: files, matrix: {resources.nodes: [1]}}",
+		 "job.yaml:4:29: error: resources.nodes is a key of the spec, and each "
+		 "component of a heterogeneous job has its own [plan-sweep]\n"},
 		{"het: [{}, {}]\nbatch: {array: 0-1}",
 		 "job.yaml:3:6: error: Slurm has no arrays of heterogeneous jobs "
 		 "[plan-batch]\n"},
@@ -373,6 +376,31 @@ static void a_point_is_a_spec(void **state)
 	job_clear(&job);
 }
 
+/* Components have their texts by themselves. */
+static void a_point_of_components(void **state)
+{
+	const struct spec *components;
+	struct spec point = {0};
+	struct job job;
+
+	job_make(&job,
+		 "run: {script: a.py, args: ['{lr}']}\nsweep: {as: files, matrix: {lr: "
+		 "[1, 2]}}\nhet: [{resources: {nodes: 1}}, {resources: {nodes: 2}, "
+		 "env: {A: 'x{lr}'}}]\n",
+		 NULL);
+	job_fits(&job);
+	assert_int_equal(plan_sweep_apply(&job.spec, 1, &point, &job.diag), 0);
+	components = point.het.entries;
+	assert_string_equal(components[0].run.args.items[0].text, "2");
+	assert_int_equal(components[0].env.count, 1);
+	assert_string_equal(components[1].env.items[0].text, "x2");
+	assert_string_equal(components[1].env.items[1].name, "lr");
+	spec_clear(&point);
+	components = job.spec.het.entries;
+	assert_string_equal(components[0].run.args.items[0].text, "{lr}");
+	job_clear(&job);
+}
+
 static void parts_of_a_text(void **state)
 {
 	static const struct {
@@ -462,6 +490,7 @@ int main(void)
 		cmocka_unit_test(faults),
 		cmocka_unit_test(points_of_a_sweep),
 		cmocka_unit_test(a_point_is_a_spec),
+		cmocka_unit_test(a_point_of_components),
 		cmocka_unit_test(parts_of_a_text),
 		cmocka_unit_test(components_of_a_job),
 	};
