@@ -239,19 +239,32 @@ static unsigned int width(uint32_t code)
 	return 1;
 }
 
+/* The line that was shown last: items are sorted, so the next one is not far behind. */
+struct cursor {
+	const struct diag_source *source;
+	const char *at;
+	uint32_t line;
+};
+
 /* The text of line LINE (from 1) of SOURCE; NULL when there is no such line. */
-static const char *source_line(const struct diag_source *source, uint32_t line,
-			       size_t *length)
+static const char *source_line(struct cursor *cursor, const struct diag_source *source,
+			       uint32_t line, size_t *length)
 {
 	const char *at = source->text, *end = source->text + source->length;
 	const char *stop;
+	uint32_t now = 1;
 
-	for (; line > 1; line--) {
+	if (cursor->source == source && cursor->line <= line) {
+		at = cursor->at;
+		now = cursor->line;
+	}
+	for (; now < line; now++) {
 		at = memchr(at, '\n', (size_t)(end - at));
 		if (!at)
 			return NULL;
 		at++;
 	}
+	*cursor = (struct cursor){source, at, line};
 	stop = memchr(at, '\n', (size_t)(end - at));
 	*length = (size_t)((stop ? stop : end) - at);
 	if (*length > 0 && at[*length - 1] == '\r')
@@ -259,8 +272,9 @@ static const char *source_line(const struct diag_source *source, uint32_t line,
 	return at;
 }
 
-static void print_source(const struct diag *diag, const struct diag_item *item, FILE *out,
-			 const char *colour, const char *end)
+static void print_source(const struct diag *diag, const struct diag_item *item,
+			 struct cursor *cursor, FILE *out, const char *colour,
+			 const char *end)
 {
 	const struct diag_place *place = &item->place;
 	const char *text;
@@ -270,7 +284,7 @@ static void print_source(const struct diag *diag, const struct diag_item *item, 
 	if (item->source == SIZE_MAX || place->line == 0 ||
 	    !diag->sources[item->source].text)
 		return;
-	text = source_line(&diag->sources[item->source], place->line, &length);
+	text = source_line(cursor, &diag->sources[item->source], place->line, &length);
 	if (!text)
 		return;
 	first = place->column > SHOWN_MAX / 2 + 20 ? place->column - SHOWN_MAX / 2 : 1;
@@ -311,9 +325,22 @@ static void print_source(const struct diag *diag, const struct diag_item *item, 
 	fprintf(out, "%s\n", end);
 }
 
+static void print_why(const struct diag *diag, size_t index, FILE *out)
+{
+	const char *rule = diag->items[index].rule;
+	const char *why = diag->why ? diag->why(rule) : NULL;
+
+	if (!why || (index > 0 && strcmp(diag->items[index - 1].rule, rule) == 0))
+		return;
+	fputs("  why: ", out);
+	utf8_escape(out, why);
+	fputc('\n', out);
+}
+
 void diag_print(struct diag *diag, FILE *out, unsigned int look)
 {
 	bool colour = look & DIAG_COLOUR;
+	struct cursor cursor = {0};
 
 	diag_sort(diag);
 	for (size_t i = 0; i < diag->count; i++) {
@@ -338,8 +365,9 @@ void diag_print(struct diag *diag, FILE *out, unsigned int look)
 		utf8_escape(out, item->message);
 		fprintf(out, " [%s]\n", item->rule);
 		if (look & DIAG_SOURCE)
-			print_source(diag, item, out, tint, end);
-		if (item->fix) {
+			print_source(diag, item, &cursor, out, tint, end);
+		print_why(diag, i, out);
+		if (item->fix && !(look & DIAG_NO_FIX)) {
 			fputs("  fix: ", out);
 			utf8_escape(out, item->fix);
 			fputc('\n', out);

@@ -54,8 +54,11 @@ struct diag {
 	size_t warnings;
 	struct diag_source *sources;
 	size_t sources_count;
-	bool lost;    /* an item was lost for want of memory; it is counted all the same */
+	bool lost; /* an item was lost for want of memory; it is counted all the same */
 	bool fixable; /* the item added last is there, and is the last of items */
+	/* What diag_print() says of a rule besides, on a line of its own; NULL: nothing.
+	 */
+	const char *(*why)(const char *rule);
 };
 
 /* Zeroes; struct diag d = {0} does the same. */
@@ -87,11 +90,13 @@ enum diag_look {
 	DIAG_PLAIN = 0,
 	DIAG_SOURCE = 1, /* source line and caret under each message that has a place */
 	DIAG_COLOUR = 2,
+	DIAG_NO_FIX = 4, /* one line for each message, as programs want it */
 };
 
 /*
  * Prints all items as `FILE:LINE:COL: error: message [rule-id]`, the source line with a
- * caret where LOOK asks for it, and a line `fix: ...`. Sorts first.
+ * caret where LOOK asks for it, and lines `why: ...` (once for a row of items of one
+ * rule) and `fix: ...`. Sorts first.
  */
 void diag_print(struct diag *diag, FILE *out, unsigned int look);
 
