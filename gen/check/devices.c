@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rules about devices: which GPUs a task sees, and which one it then takes.
+ */
+#include "gen/check/rules.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+#define LL "%" PRId64
+
+/* Tasks of the step see fewer GPUs than there are tasks on a node. */
+static bool is_narrowed(const struct check_step *step)
+{
+	int64_t tasks = exactly(&step->amount[CHECK_NTASKS_PER_NODE].number);
+	int64_t visible = exactly(&step->amount[CHECK_VISIBLE].number);
+
+	if (!step->narrowed || tasks == 1)
+		return false;
+	return tasks < 0 || visible < 0 || visible < tasks;
+}
+
+static bool is_local_rank(const struct check_value *value)
+{
+	return check_value_expands(value, "SLURM_LOCALID") ||
+	       check_value_expands(value, "LOCAL_RANK");
+}
+
+static const struct script_use *narrows(const struct check_step *step)
+{
+	return step->gpus_per_task        ? step->gpus_per_task
+	       : step->gpu_bind           ? step->gpu_bind
+	       : step->job->gpus_per_task ? step->job->gpus_per_task
+	       : step->job->gpu_bind      ? step->job->gpu_bind
+	       : step->job->tres_per_task ? step->job->tres_per_task
+					  : step->job->ntasks_per_gpu;
+}
+
+static void because(struct rules *rules, const struct check_step *step)
+{
+	const struct script_use *use = narrows(step);
+
+	if (use && use->option)
+		rules_also(rules, use->range, "--%s=%s gives each task GPUs of its own",
+			   use->option->name, use->value ? use->value : "");
+}
+
+static void device(struct rules *rules, const struct check_launch *launch)
+{
+	const struct check_step *step = launch->step;
+	const struct check_setting *said = &launch->setting[CHECK_KEY_DEVICE];
+	const struct check_setting *rank = &launch->setting[CHECK_KEY_LOCAL_RANK];
+	const struct check_setting *devices = &launch->setting[CHECK_KEY_DEVICES];
+	const struct check_assignment *set = launch->command->sees[CHECK_LOCAL_RANK];
+	int64_t visible;
+
+	if (!step || step->kind != CHECK_STEP_SRUN || !is_narrowed(step))
+		return;
+	visible = exactly(&step->amount[CHECK_VISIBLE].number);
+	if (said->name && is_local_rank(&said->value)) {
+		if (rules_tell(rules, RULE_GPUS_PER_TASK_LOCALID, said->range,
+			       "%s goes by local rank, and each task sees " LL
+			       " GPU, whose index is 0",
+			       said->name, visible > 0 ? visible : 1))
+			because(rules, step);
+	} else if (rank->name && is_local_rank(&rank->value)) {
+		if (rules_tell_as(rules, RULE_GPUS_PER_TASK_LOCALID, DIAG_WARNING,
+				  rank->range,
+				  "%s counts up, and each task sees " LL
+				  " GPU, whose index is 0",
+				  rank->name, visible > 0 ? visible : 1))
+			because(rules, step);
+	} else if (set && is_local_rank(&set->value) &&
+		   !launch->command->sees[CHECK_CUDA_VISIBLE_DEVICES]) {
+		if (rules_tell_as(rules, RULE_GPUS_PER_TASK_LOCALID, DIAG_WARNING,
+				  set->range,
+				  "LOCAL_RANK counts up, and each task sees " LL
+				  " GPU, whose index is 0",
+				  visible > 0 ? visible : 1)) {
+			rules_fix(rules, "use --gpus-per-node, or LOCAL_RANK=0");
+			because(rules, step);
+		}
+	} else if (devices->name && exactly(&devices->number) > 1 && visible > 0 &&
+		   exactly(&devices->number) > visible) {
+		if (rules_tell_as(rules, RULE_GPUS_PER_TASK_LOCALID, DIAG_WARNING,
+				  devices->range,
+				  "%s is " LL ", and each task sees " LL " GPU",
+				  devices->name, exactly(&devices->number), visible))
+			because(rules, step);
+	}
+}
+
+static bool is_closest(const struct script_use *use)
+{
+	const char *value = use ? use->value : NULL;
+
+	if (!value || use->fault)
+		return false;
+	if (strncmp(value, "verbose,", 8) == 0)
+		value += 8;
+	return strcmp(value, "closest") == 0;
+}
+
+static void drop(struct rules *rules, const struct script_use *use)
+{
+	const char *text = rules->model->source.text;
+	struct script_range range = use->range;
+
+	if (range_is_empty(range) || use->origin != SCRIPT_USE_DIRECTIVE)
+		return;
+	/* With the blank in front of it. */
+	if (range.begin > 0 && text[range.begin - 1] == ' ')
+		range.begin--;
+	rules_edit(rules, range, "%s", "");
+}
+
+static void bindings(struct rules *rules)
+{
+	const struct check_model *model = rules->model;
+
+	for (size_t i = 0; i < model->steps_count; i++) {
+		const struct check_step *step = model->steps[i];
+		const struct script_use *accel = check_step_find(step, "accel-bind");
+
+		if (step->command->where == CHECK_ELSEWHERE || step->command->uncalled)
+			continue;
+		if (is_closest(step->gpu_bind) &&
+		    rules_tell(rules, RULE_GPU_BIND_CLOSEST, step->gpu_bind->range,
+			       "--gpu-bind=closest shows a task the GPUs of its socket "
+			       "only, or "
+			       "all where tasks are not bound to CPUs"))
+			drop(rules, step->gpu_bind);
+		if (accel && accel->value && strchr(accel->value, 'g') &&
+		    rules_tell(rules, RULE_GPU_BIND_CLOSEST, accel->range,
+			       "--accel-bind=%s shows a task the GPUs of its socket "
+			       "only, and "
+			       "none at all since 24.11",
+			       accel->value))
+			drop(rules, accel);
+	}
+	for (size_t i = 0; i < model->jobs_count; i++) {
+		const struct script_use *use = model->jobs[i].gpu_bind;
+
+		if (is_closest(use))
+			rules_tell(
+				rules, RULE_GPU_BIND_CLOSEST, use->range,
+				"--gpu-bind=closest shows a task the GPUs of its socket "
+				"only, or all where tasks are not bound to CPUs");
+	}
+}
+
+/* A program that the batch shell itself starts sees the assignment. */
+static bool reaches_batch(const struct check_model *model,
+			  const struct check_assignment *set)
+{
+	for (size_t i = 0; i < model->launches_count; i++) {
+		const struct check_launch *launch = model->launches[i];
+
+		if (!launch->step &&
+		    launch->command->sees[CHECK_CUDA_VISIBLE_DEVICES] == set)
+			return true;
+	}
+	return false;
+}
+
+static bool reaches_step(const struct check_model *model,
+			 const struct check_assignment *set)
+{
+	for (size_t i = 0; i < model->launches_count; i++) {
+		const struct check_launch *launch = model->launches[i];
+
+		if (launch->step &&
+		    launch->command->sees[CHECK_CUDA_VISIBLE_DEVICES] == set)
+			return true;
+	}
+	return false;
+}
+
+/* 0,1,2 and the like; not "", which hides all. */
+static bool is_list(const struct check_value *value)
+{
+	if (!value->constant || value->length == 0)
+		return false;
+	for (uint32_t i = 0; i < value->length; i++) {
+		if (!isdigit((unsigned char)value->text[i]) && value->text[i] != ',')
+			return false;
+	}
+	return true;
+}
+
+static void mask(struct rules *rules, const struct check_assignment *set)
+{
+	const struct check_model *model = rules->model;
+	const struct check_expansion *node =
+		check_value_expands(&set->value, "SLURM_JOB_GPUS");
+	const bool batch = set->shell->where == CHECK_BATCH;
+	const struct check_step *step = set->shell->step;
+
+	if (batch && set->command && set->command->step)
+		step = set->command->step;
+	if (!node)
+		node = check_value_expands(&set->value, "SLURM_STEP_GPUS");
+	if (node) {
+		const bool harmless = batch && !step && !reaches_batch(model, set) &&
+				      reaches_step(model, set);
+
+		rules_tell_as(
+			rules, RULE_CUDA_MASK_FROM_JOB_GPUS,
+			harmless ? DIAG_NOTE : DIAG_ERROR, set->range,
+			harmless ? "steps get their own CUDA_VISIBLE_DEVICES, so %s here "
+				   "has no effect"
+				 : "%s counts the node's devices, not the job's",
+			node->name);
+		return;
+	}
+	if (!batch && step && is_narrowed(step) && is_local_rank(&set->value)) {
+		if (rules_tell(rules, RULE_MASK_ON_PER_TASK_BINDING, set->range,
+			       "each task has GPUs of its own already, and index "
+			       "SLURM_LOCALID "
+			       "is not among them"))
+			because(rules, step);
+		return;
+	}
+	if (!is_list(&set->value) || model->jobs[0].whole)
+		return;
+	if (batch && !step && !reaches_batch(model, set)) {
+		if (reaches_step(model, set))
+			rules_tell_as(rules, RULE_CUDA_MASK_FIXED, DIAG_NOTE, set->range,
+				      "steps get their own CUDA_VISIBLE_DEVICES, so this "
+				      "has no "
+				      "effect");
+		return;
+	}
+	rules_tell(rules, RULE_CUDA_MASK_FIXED, set->range,
+		   "the job's GPUs may be others than %s on a node that is shared",
+		   set->value.text);
+}
+
+static void two_masks(struct rules *rules, const struct check_launch *launch)
+{
+	const struct check_assignment *rocr =
+		launch->command->sees[CHECK_ROCR_VISIBLE_DEVICES];
+	const struct check_assignment *other[] = {
+		launch->command->sees[CHECK_HIP_VISIBLE_DEVICES],
+		launch->command->sees[CHECK_CUDA_VISIBLE_DEVICES],
+	};
+
+	if (!rocr || rocr->unset || rocr->export == CHECK_KEPT)
+		return;
+	for (size_t i = 0; i < 2; i++) {
+		const struct check_assignment *set = other[i];
+
+		if (!set || set->unset || set->export == CHECK_KEPT || !set->value.text ||
+		    !rocr->value.text || strcmp(set->value.text, rocr->value.text) != 0 ||
+		    strcmp(set->value.text, "0") == 0 || set->value.length == 0)
+			continue;
+		if (rules_tell(rules, RULE_TWO_DEVICE_MASKS, set->range,
+			       "%s=%s counts the devices that ROCR_VISIBLE_DEVICES=%s "
+			       "leaves",
+			       set->name, set->value.text, rocr->value.text))
+			rules_also(rules, rocr->range,
+				   "ROCR_VISIBLE_DEVICES masks them first");
+		return;
+	}
+}
+
+void rules_devices(struct rules *rules)
+{
+	const struct check_model *model = rules->model;
+
+	bindings(rules);
+	for (size_t i = 0; i < model->launches_count; i++) {
+		const struct check_launch *launch = model->launches[i];
+
+		if (launch->command->where == CHECK_ELSEWHERE ||
+		    launch->command->uncalled)
+			continue;
+		device(rules, launch);
+		two_masks(rules, launch);
+	}
+	for (size_t i = 0; i < model->assignments_count; i++) {
+		const struct check_assignment *set = model->assignments[i];
+
+		if (strcmp(set->name, "CUDA_VISIBLE_DEVICES") == 0 && !set->unset &&
+		    !set->opaque && set->shell->where != CHECK_ELSEWHERE)
+			mask(rules, set);
+	}
+}
