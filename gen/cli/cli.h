@@ -154,5 +154,8 @@ enum cli_exit cli_site(const struct cli_command *command, int argc, char **argv)
 enum cli_exit cli_explain(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_exec(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_schema(const struct cli_command *command, int argc, char **argv);
+enum cli_exit cli_check(const struct cli_command *command, int argc, char **argv);
+enum cli_exit cli_import(const struct cli_command *command, int argc, char **argv);
+enum cli_exit cli_rules(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_launchers(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_version(const struct cli_command *command, int argc, char **argv);

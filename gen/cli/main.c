@@ -68,6 +68,31 @@ const struct cli_command cli_commands[] = {
 	{"schema", "[spec|site]", "print the keys of a spec, or of a site profile, for editors",
 	 "A JSON Schema (draft 2020-12), as editors use it to complete and check YAML.\n",
 	 cli_schema},
+	{"check", "[--fix | --diff] [--format=FORMAT] [--slurm=VERSION] [OPTIONS] SCRIPT...",
+	 "find mistakes in sbatch scripts",
+	 "SCRIPT is a file, or - for standard input. srank-rules(7) explains every rule.\n\n"
+	 "      --fix                  put right what is certain, in the files; tell the rest\n"
+	 "      --diff                 show what --fix would do\n"
+	 "      --format=FORMAT        text, json, sarif or gcc\n"
+	 "      --slurm=VERSION        the Slurm that will run it, such as 22.05; without this\n"
+	 "                             option the site profile's, else any from 22.05 on\n"
+	 "      --site FILE            site profile, instead of ~/.config/srank/site.yaml\n"
+	 "                             or /etc/srank/site.yaml\n"
+	 "      --strict               fail for warnings, too\n"
+	 "      --pedantic             tell matters of taste as well\n"
+	 "      --disable=RULE         without this rule; may be given again\n"
+	 "      --sbatch=OPTION        an option of sbatch's command line, such as --nodes=4\n"
+	 "      --environment          heed this shell's SBATCH_ variables, as sbatch does\n",
+	 cli_check},
+	{"import", "SCRIPT [-o FILE] [--site FILE] [--force]",
+	 "make a job spec of an sbatch script",
+	 "SCRIPT is a file, or - for standard input.\n\n"
+	 "  -o, --output FILE          write to FILE instead of standard output\n"
+	 "      --force                replace FILE when it differs\n"
+	 "      --site FILE            site profile, instead of ~/.config/srank/site.yaml\n"
+	 "                             or /etc/srank/site.yaml\n",
+	 cli_import},
+	{"rules", "[RULE]...", "list what `check` finds, or explain a rule", "", cli_rules},
 	{"launchers", "", "list the launchers, their shapes and variables",
 	 "A launcher of shape worker has one task per rank; of shape node, one task per node,\n"
 	 "which starts the ranks there.\n",

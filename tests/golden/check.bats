@@ -1,0 +1,382 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# `srank check`: scripts that say themselves what must be found in them, and the command around
+# the rules: formats, exit codes, --fix and what it leaves alone.
+# shellcheck disable=SC2016,SC2154 # text for scripts; lines, status and output are bats'
+
+load helpers
+
+setup() {
+	common_setup
+	scripts=$here/check
+}
+
+# A script's own list: `#@ RULE...` at the end of a line, `#@N RULE...` for line N.
+wanted() {
+	awk 'match($0, /#@[0-9]* [a-z0-9 -]+$/) {
+		line = NR
+		n = split(substr($0, RSTART + 2), word, " ")
+		from = 1
+		if (substr($0, RSTART + 2, 1) ~ /[0-9]/) {
+			line = word[1]
+			from = 2
+		}
+		for (i = from; i <= n; i++)
+			print line ":" word[i]
+	}' "$1" | sort -u
+}
+
+# LINE:RULE of every error and warning, and of notes that the script asks for.
+found() {
+	srank check --format=gcc "$1" | sed -nE 's/^[^:]*:([0-9]+):[0-9]+: (error|warning|note): .* \[([a-z0-9-]+)\]$/\2 \1:\3/p' |
+		while read -r severity what; do
+			if [[ $severity != note ]] || wanted "$1" | grep -qxF "$what"; then
+				echo "$what"
+			fi
+		done | sort -u
+}
+
+@test "every script has the findings that it says, and no others" {
+	local script bad=0
+	for script in "$scripts"/*.sbatch; do
+		diff <(wanted "$script") <(found "$script") || {
+			echo "in ${script##*/}"
+			bad=1
+		}
+	done
+	((bad == 0))
+}
+
+@test "the scripts differ in what is found: every one with a mistake has one" {
+	local script clean=0 faulty=0
+	for script in "$scripts"/*.sbatch; do
+		if [[ $(wanted "$script") ]]; then faulty=$((faulty + 1)); else clean=$((clean + 1)); fi
+	done
+	((clean >= 20 && faulty >= 60))
+}
+
+# says FILE LINE RULE
+says() {
+	srank check --format=gcc "$1" | grep -qE "^$1:$2:[0-9]+: [a-z]+: .*\[$3\]$"
+}
+
+@test "the documents' job on two nodes: every claim that is wrong" {
+	cp "$scripts"/seeds/*.sbatch .
+	says two-nodes.sbatch 16 torchrun-times-ntasks
+	says two-nodes.sbatch 18 batch-expanded-rank
+	says two-nodes.sbatch 19 batch-hostname-master
+	says two-nodes.sbatch 22 mmengine-launcher
+	says two-nodes.sbatch 15 mpi-not-needed
+	says two-nodes.sbatch 15 network-option
+	says two-nodes.sbatch 15 srun-without-cpus-per-task
+	says two-nodes.sbatch 16 torch-launch-deprecated
+	srank check two-nodes.sbatch | grep -q '8 tasks on each node start .*: 64 processes a node'
+}
+
+@test "the documents' other jobs" {
+	cp "$scripts"/seeds/*.sbatch .
+	says one-node-tasks.sbatch 11 torchrun-times-ntasks
+	says one-node-tasks.sbatch 12 mmengine-launcher
+	says one-process.sbatch 8 one-process-many-gpus
+	says one-process.sbatch 8 cuda-mask-fixed
+	says old-launch.sbatch 8 torch-launch-deprecated
+	says old-launch.sbatch 8 mmengine-launcher
+	says by-hand.sbatch 8 multi-node-without-srun
+	says by-hand.sbatch 8 fixed-port
+}
+
+@test "import makes of each a spec whose script has no mistake" {
+	local name
+	for name in two-nodes one-node-tasks one-process old-launch by-hand; do
+		srank import "$scripts/seeds/$name.sbatch" -o "$name.yaml"
+		srank gen "$name.yaml" -o "$name.sbatch"
+		clean_script "$name.sbatch"
+		srank check --strict "$name.sbatch"
+	done
+}
+
+@test "what srank itself writes has no mistake" {
+	local script
+	for script in "$here"/scripts/*.sbatch; do
+		srank check --strict "$script"
+	done
+}
+
+# ---- the command ----
+
+job() {
+	printf '%s\n' '#!/bin/bash' '#SBATCH --ntasks=2' '#SBATCH --cpus-per-task=4' "$@" >job.sbatch
+}
+
+@test "exit codes: errors only, warnings with --strict, wrong calls" {
+	job 'srun -c 4 ./solver'
+	srank check job.sbatch
+	job 'srun ./solver'
+	srank check job.sbatch
+	run srank check --strict job.sbatch
+	[[ $status -eq 1 ]]
+	job 'srun -c 4 mpirun -np 2 ./solver'
+	run srank check job.sbatch
+	[[ $status -eq 1 ]]
+	run srank check
+	[[ $status -eq 2 && $output == *'no script is named'* ]]
+	run srank check --format=xml job.sbatch
+	[[ $status -eq 2 && $output == *'text, json, sarif or gcc'* ]]
+	run srank check --slurm=new job.sbatch
+	[[ $status -eq 2 ]]
+	run srank check --disable=mpirun-insid-srun job.sbatch
+	[[ $status -eq 2 && $output == *'did you mean mpirun-inside-srun?'* ]]
+	srank check --disable=mpirun-inside-srun job.sbatch
+	run srank check nothere.sbatch job.sbatch
+	[[ $status -eq 1 && $output == *'cannot read nothere.sbatch: No such file'* && $output == *mpirun-inside-srun* ]]
+}
+
+@test "text: place, message, source with a caret, why and fix" {
+	job 'srun -c 4 mpirun -np 2 ./solver'
+	run srank check job.sbatch
+	[[ ${lines[0]} == 'job.sbatch:4:11: error: srun starts mpirun in each of its 2 tasks [mpirun-inside-srun]' ]]
+	[[ ${lines[1]} == '    4 | srun -c 4 mpirun -np 2 ./solver' ]]
+	[[ ${lines[2]} == '      |           ^~~~~~~'* ]]
+	[[ ${lines[3]} == '  why: '* ]]
+	[[ ${lines[4]} == '  fix: start mpirun without srun'* ]]
+	refute grep -q $'\033' <<<"$output"
+}
+
+@test "standard input, and several scripts in one run" {
+	job 'srun -c 4 mpirun -np 2 ./solver'
+	srank check - <job.sbatch | grep -q '^-:4:11: error: '
+	cp job.sbatch other.sbatch
+	(($(srank check --format=gcc job.sbatch other.sbatch | grep -c mpirun-inside-srun) == 2))
+}
+
+@test "what the command line says goes before the header" {
+	job 'srun -c 4 -N 2 ./solver'
+	sed -i 's/^#SBATCH --ntasks=2/#SBATCH --nodes=1 --ntasks=2/' job.sbatch
+	run srank check job.sbatch
+	[[ $output == *step-exceeds-job* ]]
+	srank check --sbatch=--nodes=2 job.sbatch
+}
+
+@test "the site profile gives Slurm's version and the partition's limits" {
+	printf '%s\n' 'slurm: "24.11"' 'partitions: {gpu: {nodes: 2, cpus_per_node: 16}}' >site.yaml
+	job 'srun ./solver'
+	[[ $(srank check job.sbatch) == *srun-without-cpus-per-task* ]]
+	[[ $(srank check --site site.yaml job.sbatch) == '' ]]
+	[[ $(srank check --site site.yaml --slurm=22.05 job.sbatch) == *srun-without-cpus-per-task* ]]
+	printf '%s\n' '#!/bin/bash' '#SBATCH --partition=gpu' '#SBATCH --nodes=4' '#SBATCH --ntasks-per-node=8' \
+		'#SBATCH --cpus-per-task=4' 'srun -c 4 ./solver' >job.sbatch
+	run srank check --site site.yaml job.sbatch
+	[[ $output == *'4 nodes, and the partition has 2 [over-limit]'* ]]
+	[[ $output == *'32 CPUs a node, and the partition has 16 [over-limit]'* ]]
+	sed -i 's/partition=gpu/partition=gpus/' job.sbatch
+	[[ $(srank check --site site.yaml job.sbatch) == *unknown-partition* ]]
+}
+
+@test "json can be read, whatever bytes the script has" {
+	[[ -x /usr/bin/python3 ]] || skip 'SKIPPED, NOT PASSED: no python3 to read JSON with'
+	printf '#!/bin/bash\n#SBATCH --job-name=a"\\\xff\xc3\xa9 b\n#SBATCH --ntask-per-node=2\nsrun ./a\n' >odd.sbatch
+	srank check --format=json odd.sbatch job.sbatch >out.json 2>/dev/null || true
+	/usr/bin/python3 - out.json <<-'END'
+		import json, sys
+		found = json.load(open(sys.argv[1], encoding='utf-8'))
+		assert found['tool'] == 'srank' and found['errors'] > 0
+		one = [f for f in found['findings'] if f['rule'] == 'unknown-option'][0]
+		assert one['file'] == 'odd.sbatch' and one['line'] == 3 and one['column'] == 9
+		assert one['end_column'] == 25 and one['severity'] == 'error' and one['why'] and one['fix']
+	END
+}
+
+@test "sarif has the shape of 2.1.0" {
+	[[ -x /usr/bin/python3 ]] || skip 'SKIPPED, NOT PASSED: no python3 to read SARIF with'
+	job 'srun mpirun -np 2 ./solver'
+	mv job.sbatch 'my job.sbatch'
+	srank check --format=sarif 'my job.sbatch' >out.sarif || true
+	/usr/bin/python3 - out.sarif <<-'END'
+		import json, sys
+		log = json.load(open(sys.argv[1], encoding='utf-8'))
+		assert log['version'] == '2.1.0' and log['$schema'].endswith('sarif-schema-2.1.0.json')
+		[run] = log['runs']
+		driver = run['tool']['driver']
+		assert driver['name'] == 'srank' and driver['version']
+		ids = [rule['id'] for rule in driver['rules']]
+		assert len(ids) == len(set(ids)) > 100
+		for rule in driver['rules']:
+		    assert rule['shortDescription']['text'] and rule['help']['text']
+		    assert rule['defaultConfiguration']['level'] in ('error', 'warning', 'note')
+		assert {r['ruleId'] for r in run['results']} == {'mpirun-inside-srun', 'srun-without-cpus-per-task'}
+		for result in run['results']:
+		    assert ids[result['ruleIndex']] == result['ruleId']
+		    assert result['level'] in ('error', 'warning') and result['message']['text']
+		    [location] = result['locations']
+		    place = location['physicalLocation']
+		    assert place['artifactLocation']['uri'] == 'my%20job.sbatch'
+		    region = place['region']
+		    assert region['startLine'] == 4 and 1 <= region['startColumn'] <= region['endColumn']
+	END
+}
+
+@test "gcc: one line for each finding" {
+	job 'srun mpirun -np 2 ./solver'
+	run srank check --format=gcc job.sbatch
+	[[ ${#lines[@]} -eq 2 ]]
+	[[ ${lines[0]} =~ ^job\.sbatch:4:1:\ warning:\ .*\ \[srun-without-cpus-per-task\]$ ]]
+}
+
+# ---- fixes ----
+
+@test "--fix: what is certain, and every other byte stays" {
+	printf '%s\n' '#!/bin/bash' '# a remark,	with a tab ' '#SBATCH --ntask-per-node=2  # two' '  #SBATCH --nodes=1' \
+		'#SBATCH --cpus-per-task = 4' 'module load x' '#SBATCH --time=4h' 'srun   ./solver  "a  b"' >job.sbatch
+	printf '%s\n' '#!/bin/bash' '# a remark,	with a tab ' '#SBATCH --ntasks-per-node=2  # two' '#SBATCH --nodes=1' \
+		'#SBATCH --cpus-per-task=4' '#SBATCH --time=04:00:00' 'module load x' \
+		'srun --cpus-per-task=4   ./solver  "a  b"' >want.sbatch
+	cp job.sbatch before.sbatch
+	srank check --diff job.sbatch >change.diff || true
+	cmp job.sbatch before.sbatch
+	chmod 751 job.sbatch
+	srank check --fix job.sbatch
+	diff want.sbatch job.sbatch
+	[[ $(stat -c %a job.sbatch) == 751 ]]
+	# The difference is one that patch takes.
+	patch -s before.sbatch change.diff
+	cmp before.sbatch want.sbatch
+	# Nothing is left to fix.
+	[[ $(srank check --diff job.sbatch) == '' ]]
+}
+
+@test "--fix moves what belongs into the step" {
+	local step='srun -c 4 bash -c "MASTER_PORT=25000 LOCAL_RANK=$SLURM_LOCALID RANK=$SLURM_PROCID python train.py"'
+	job 'export MASTER_ADDR=$(hostname)' "$step"
+	srank check --fix job.sbatch 2>/dev/null || true
+	grep -qF "bash -c 'MASTER_PORT=25000 LOCAL_RANK=\$SLURM_LOCALID RANK=\$SLURM_PROCID python train.py'" job.sbatch
+	# The batch shell alone knows $x, so this is not for a program to change.
+	job 'read -r x' 'srun -c 4 bash -c "LOCAL_RANK=$SLURM_LOCALID python train.py $x"'
+	cp job.sbatch before.sbatch
+	srank check --fix job.sbatch 2>/dev/null || true
+	cmp job.sbatch before.sbatch
+}
+
+@test "--fix: DOS line ends, a byte order mark, no-break spaces" {
+	printf '\xef\xbb\xbf#!/bin/bash\r\n#SBATCH\xc2\xa0--ntasks=2\r\nsrun ./solver\r\n' >job.sbatch
+	srank check --fix job.sbatch
+	printf '#!/bin/bash\n#SBATCH --ntasks=2\nsrun ./solver\n' | cmp - job.sbatch
+}
+
+@test "--fix on standard input writes to standard output" {
+	job 'srun ./solver'
+	srank check --fix - <job.sbatch >out 2>err
+	grep -q -- 'srun --cpus-per-task=4 ./solver' out
+	printf 'nothing to fix' | srank check --fix - 2>/dev/null >out || true
+	[[ -s out ]]
+}
+
+@test "--fix follows a link and keeps it" {
+	job 'srun ./solver'
+	mv job.sbatch real.sbatch
+	ln -s real.sbatch job.sbatch
+	srank check --fix job.sbatch
+	[[ -L job.sbatch ]]
+	grep -q -- '--cpus-per-task=4 ./solver' real.sbatch
+}
+
+@test "a script that cannot be written is told, and is as it was" {
+	((EUID)) || skip 'SKIPPED, NOT PASSED: root may write anywhere'
+	job 'srun ./solver'
+	chmod 555 .
+	run srank check --fix job.sbatch
+	chmod 755 .
+	[[ $status -eq 1 && $output == *'cannot write job.sbatch'* ]]
+}
+
+# ---- rules ----
+
+@test "rules lists every rule, and explains one" {
+	run srank rules
+	[[ $status -eq 0 ]]
+	(($(grep -cE '^  [a-z0-9-]+ +(error|warning|note) ' <<<"$output") > 100))
+	run srank rules late-directive
+	[[ $output == *'late-directive (error, --fix)'* && $output == *'why: '* && $output == *'found in:'* ]]
+	run srank rules late-directiv
+	[[ $status -eq 1 && $output == *'did you mean late-directive?'* ]]
+}
+
+@test "the manual page is one" {
+	command -v scdoc >/dev/null || skip 'SKIPPED, NOT PASSED: scdoc is not installed'
+	scdoc <"$top/docs/srank-rules.7.scd" >page.7
+	grep -q 'late-directive' page.7
+}
+
+# ---- import ----
+
+@test "import keeps what the script asks for, and the code around the step" {
+	cat >job.sbatch <<-'END'
+		#!/bin/bash
+		#SBATCH --job-name=fit
+		#SBATCH --nodes=2
+		#SBATCH --ntasks-per-node=4
+		#SBATCH --gpus-per-node=a100:4
+		#SBATCH --cpus-per-task=8
+		#SBATCH --mem=64G
+		#SBATCH --time=1:00:00
+		#SBATCH --mail-type=END,FAIL
+		#SBATCH --array=0-3%2
+		#SBATCH --spread-job
+		module load cuda/12
+		# where the data is
+		export DATA="$SCRATCH/data"
+		export MASTER_ADDR=$(scontrol show hostnames | head -n 1)
+		export MASTER_PORT=29500
+		srun -c 8 --label python fit.py --devices 4 --num_nodes 2 --name "a b"
+		echo "done: $?"
+	END
+	srank import job.sbatch >job.yaml
+	diff - job.yaml <<-'END'
+		name: fit
+		launcher: lightning
+		run:
+		  script: fit.py
+		  args: ["--devices", 4, "--num_nodes", 2, "--name", "a b"]
+		resources:
+		  nodes: 2
+		  gpus_per_node: 4
+		  gpu_type: a100
+		  cpus_per_task: 8
+		  mem: "64G"
+		batch:
+		  time: "1:00:00"
+		  array: "0-3%2"
+		  mail_type: [END, FAIL]
+		  extra: ["--spread-job"]
+		srun:
+		  label: true
+		setup:
+		  - |
+		    module load cuda/12
+		    # where the data is
+		    export DATA="$SCRATCH/data"
+		teardown:
+		  - |
+		    echo "done: $?"
+	END
+	srank gen job.yaml >out.sbatch
+	clean_script out.sbatch
+	srank check --strict out.sbatch
+}
+
+@test "import: variables of the job stay with a shell in each task" {
+	job 'srun -c 4 python train.py --seed "$SLURM_ARRAY_TASK_ID" --out $USER/x'
+	srank import job.sbatch >job.yaml 2>said
+	grep -qF 'command: [bash, -c, "exec python train.py --seed \"$SLURM_ARRAY_TASK_ID\" --out $USER/x"]' job.yaml
+	grep -q 'a shell in each task' said
+	srank gen job.yaml >/dev/null
+}
+
+@test "import of a script that runs nothing, and of one that is not there" {
+	job 'echo hello'
+	run srank import job.sbatch
+	[[ $status -eq 1 && $output == *'no command in it starts a program'* ]]
+	run srank import nothere.sbatch
+	[[ $status -eq 1 && $output == *'cannot read nothere.sbatch'* ]]
+	run srank import
+	[[ $status -eq 2 ]]
+}
