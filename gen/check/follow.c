@@ -632,13 +632,14 @@ static struct check_shell *note_shell(struct check_follow *follow,
 	return shell;
 }
 
-void check_follow_substitution(struct check_follow *follow, const struct shell_node *body,
-			       struct script_range range, size_t *first, size_t *last)
+void check_follow_substitution(struct check_follow *follow,
+			       const struct shell_piece *piece, size_t *first,
+			       size_t *last)
 {
 	const struct check_follow before = *follow;
 	const size_t mark = check_undo_mark(follow);
 	struct check_shell *shell =
-		note_shell(follow, CHECK_SHELL_SUBSTITUTE, NULL, range);
+		note_shell(follow, CHECK_SHELL_SUBSTITUTE, NULL, piece->range);
 
 	*first = *last = follow->model->commands_count;
 	if (!shell)
@@ -649,8 +650,11 @@ void check_follow_substitution(struct check_follow *follow, const struct shell_n
 	follow->stage = 0;
 	follow->stages = 1;
 	follow->parent = NULL;
-	check_follow_list(follow, body);
+	if (piece->quoted)
+		follow->text = piece->quoted;
+	check_follow_list(follow, piece->body);
 	check_undo_to(follow, mark);
+	follow->text = before.text;
 	follow->shell = before.shell;
 	follow->substitute = before.substitute;
 	follow->background = before.background;
@@ -1016,8 +1020,12 @@ static void call_function(struct check_follow *follow, struct check_name *name,
 	follow->arguments = words + 1;
 	follow->arguments_count = count - 1;
 	follow->arguments_known = true;
+	follow->text = name->function_text;
+	follow->origin = name->function_origin;
 	follow_node(follow, name->function);
 	name->function_active = false;
+	follow->text = before.text;
+	follow->origin = before.origin;
 	follow->depth--;
 	follow->function = before.function;
 	follow->arguments = before.arguments;
@@ -1225,6 +1233,8 @@ static void follow_function(struct check_follow *follow, const struct shell_node
 	}
 	name->function = node->children;
 	name->function_of = follow->shell;
+	name->function_text = follow->text;
+	name->function_origin = follow->origin;
 	name->function_called = false;
 }
 

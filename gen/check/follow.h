@@ -24,9 +24,11 @@ struct check_name {
 	struct check_name *next; /* of the same hash */
 	char *name;
 	struct check_binding now;
-	struct check_assignment *last;         /* in the order of the script */
-	const struct shell_node *function;     /* its body, as a function */
-	const struct check_shell *function_of; /* the shell that defines it */
+	struct check_assignment *last;          /* in the order of the script */
+	const struct shell_node *function;      /* its body, as a function */
+	const struct check_shell *function_of;  /* the shell that defines it */
+	const struct shell_text *function_text; /* what it is a part of */
+	const struct check_value *function_origin;
 	struct check_name *next_function;
 	bool function_listed, function_called, function_active;
 };
@@ -96,8 +98,9 @@ int check_follow(struct check_model *model);
 void check_follow_list(struct check_follow *follow, const struct shell_node *node);
 
 /* The commands of a substitution; their indices in *FIRST and *LAST. */
-void check_follow_substitution(struct check_follow *follow, const struct shell_node *body,
-			       struct script_range range, size_t *first, size_t *last);
+void check_follow_substitution(struct check_follow *follow,
+			       const struct shell_piece *piece, size_t *first,
+			       size_t *last);
 
 /* TEXT as the commands of a shell of its own that COMMAND starts. */
 void check_follow_text(struct check_follow *follow, const struct check_value *text,

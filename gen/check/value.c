@@ -760,10 +760,17 @@ static uint32_t origin_of(const struct check_follow *follow, size_t at)
 	return follow->text->origins ? follow->text->origins[at] : (uint32_t)at;
 }
 
+/* Where AT of the text of backquotes is in the value that the shell reads. */
+static size_t around(const struct check_follow *follow, size_t at)
+{
+	return follow->text->around ? follow->text->around[at] : at;
+}
+
 static uint32_t source_of(const struct check_follow *follow, size_t at)
 {
-	return follow->origin && follow->origin->sources ? follow->origin->sources[at]
-							 : origin_of(follow, at);
+	return follow->origin && follow->origin->sources
+		       ? follow->origin->sources[around(follow, at)]
+		       : origin_of(follow, at);
 }
 
 /* BYTE, which stands at AT in the text that the shell reads. */
@@ -807,17 +814,18 @@ static void put_outer(struct building *b, const struct shell_piece *piece)
 						  : b->follow->shell,
 	};
 	size_t low = 0, high = origin ? origin->expansions_count : 0;
+	const size_t at = around(b->follow, piece->begin);
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (origin->expansions[middle].at < piece->begin)
+		if (origin->expansions[middle].at < at)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	if (origin && low < origin->expansions_count &&
-	    origin->expansions[low].at == piece->begin) {
+	    origin->expansions[low].at == at) {
 		expansion = origin->expansions[low];
 		expansion.quoted |= piece->quoting != SHELL_BARE;
 		expansion.length = piece->end - piece->begin;
@@ -1109,8 +1117,7 @@ static void put_substitution(struct building *b, const struct shell_piece *piece
 		put_outer(b, piece);
 		return;
 	}
-	check_follow_substitution(follow, piece->body, piece->range, &expansion.first,
-				  &expansion.last);
+	check_follow_substitution(follow, piece, &expansion.first, &expansion.last);
 	if (piece->kind == SHELL_SUBSTITUTE)
 		expansion.number = substitution_number(follow, expansion.first,
 						       expansion.last, &expansion.octal);

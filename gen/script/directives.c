@@ -504,7 +504,7 @@ static int read_group(struct reading *reading, uint16_t group)
 	for (size_t i = 0; i < header->directives_count; i++) {
 		const struct script_directive *directive = &header->directives[i];
 
-		if (directive->group != group ||
+		if (directive->group != group || directive->count == 0 ||
 		    (directive->kind != SCRIPT_DIRECTIVE_READ &&
 		     directive->kind != SCRIPT_DIRECTIVE_HETJOB))
 			continue;
@@ -676,7 +676,7 @@ static int read_foreign_uses(struct reading *reading,
 			     const struct script_directive *directive)
 {
 	const bool is_pbs = directive->kind == SCRIPT_DIRECTIVE_PBS;
-	const struct script_word *words = reading->header->words + directive->first;
+	const struct script_word *words = &reading->header->words[directive->first];
 	int rc = 0;
 
 	for (size_t i = 0; i < directive->count && rc == 0; i++) {
@@ -774,8 +774,9 @@ static int read_options(struct reading *reading)
 	for (size_t i = 0; i < header->directives_count && rc == 0; i++) {
 		const struct script_directive *directive = &header->directives[i];
 
-		if (directive->kind == SCRIPT_DIRECTIVE_LATE ||
-		    directive->kind == SCRIPT_DIRECTIVE_LOOKALIKE)
+		if (directive->count > 0 &&
+		    (directive->kind == SCRIPT_DIRECTIVE_LATE ||
+		     directive->kind == SCRIPT_DIRECTIVE_LOOKALIKE))
 			rc = read_uses(reading, header->words + directive->first,
 				       directive->count, SCRIPT_USE_DIRECTIVE,
 				       directive->group, true);
@@ -786,8 +787,9 @@ static int read_options(struct reading *reading)
 	for (size_t i = 0; i < header->directives_count && rc == 0; i++) {
 		const struct script_directive *directive = &header->directives[i];
 
-		if ((directive->kind == SCRIPT_DIRECTIVE_PBS && !header->ignore_pbs) ||
-		    directive->kind == SCRIPT_DIRECTIVE_BSUB)
+		if (directive->count > 0 &&
+		    ((directive->kind == SCRIPT_DIRECTIVE_PBS && !header->ignore_pbs) ||
+		     directive->kind == SCRIPT_DIRECTIVE_BSUB))
 			rc = read_foreign_uses(reading, directive);
 	}
 	return rc;

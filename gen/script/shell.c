@@ -523,7 +523,7 @@ static struct shell_piece *read_backquotes(struct parser *p, enum shell_quoting 
 	struct parser inner = *p;
 	size_t size = 0;
 	char *bytes;
-	uint32_t *origins;
+	uint32_t *origins, *around;
 	uint8_t *outer = NULL;
 
 	p->at++;
@@ -536,6 +536,7 @@ static struct shell_piece *read_backquotes(struct parser *p, enum shell_quoting 
 	text = allocate(p, sizeof(*text));
 	bytes = allocate(p, size + 1);
 	origins = allocate(p, (size + 1) * sizeof(*origins));
+	around = allocate(p, (size + 1) * sizeof(*around));
 	if (p->text->outer)
 		outer = allocate(p, size + 1);
 	if (p->rc < 0)
@@ -546,6 +547,8 @@ static struct shell_piece *read_backquotes(struct parser *p, enum shell_quoting 
 		     (quoting == SHELL_DOUBLE && peek(p, i + 1) == '"')))
 			i++;
 		origins[text->length] = origin(p, p->at + i);
+		around[text->length] = p->text->around ? p->text->around[p->at + i]
+						       : (uint32_t)(p->at + i);
 		if (outer)
 			outer[text->length] = p->text->outer[p->at + i];
 		bytes[text->length++] = peek(p, i);
@@ -553,6 +556,8 @@ static struct shell_piece *read_backquotes(struct parser *p, enum shell_quoting 
 	text->bytes = bytes;
 	text->origins = origins;
 	text->outer = outer;
+	text->around = around;
+	piece->quoted = text;
 	p->at += size + 1;
 	if (!enter(p, begin))
 		return end_piece(p, piece);

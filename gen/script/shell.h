@@ -34,6 +34,9 @@ struct shell_text {
 	size_t length;
 	const uint32_t *origins;
 	const uint8_t *outer;
+	/* Within backquotes, a text of its own without their backslashes: for each byte
+	 * its offset in the text around. NULL: this is no such text. */
+	const uint32_t *around;
 };
 
 enum shell_quoting {
@@ -67,9 +70,10 @@ struct shell_piece {
 	 * "+", "#", "##", "%", "%%", "/", "//", ":", "^", "^^", ",", ",,", "@"; "len" for
 	 * ${#X} and "!" for ${!X}. */
 	const char *op;
-	struct shell_word *operand; /* behind the op; ARITHMETIC: the expression */
-	struct shell_word *index;   /* ${X[index]}; NULL: none */
-	struct shell_node *body;    /* SUBSTITUTE, PROCESS: the first of its list */
+	struct shell_word *operand;      /* behind the op; ARITHMETIC: the expression */
+	struct shell_word *index;        /* ${X[index]}; NULL: none */
+	struct shell_node *body;         /* SUBSTITUTE, PROCESS: the first of its list */
+	const struct shell_text *quoted; /* `...`: what the offsets in BODY are of */
 };
 
 struct shell_word {
