@@ -897,7 +897,9 @@ static void follow_assignments(struct check_follow *follow, const struct shell_n
 		if (at->array) {
 			/* A=("${A[@]}" x) */
 			if (at->append && name->now.array && name->now.set &&
-			    name->now.items_count < 1000) {
+			    follow->copied < CHECK_COPIED_MAX) {
+				follow->copied +=
+					name->now.items_count * sizeof(*name->now.items);
 				for (size_t i = 0; i < name->now.items_count; i++) {
 					items = spec_arena_grow(follow->arena, items,
 								count, sizeof(*items));
@@ -932,7 +934,7 @@ static void follow_assignments(struct check_follow *follow, const struct shell_n
 					export, at->range, at->name_range);
 		if (assignment && at->array) {
 			name->now.array = true;
-			name->now.set = !at->append || items != NULL;
+			name->now.set = !at->append || follow->copied < CHECK_COPIED_MAX;
 			name->now.items = items;
 			name->now.items_count = count;
 		}

@@ -7,6 +7,10 @@
 /* Shells within shells whose text is read: bash -c "bash -c '...'". */
 #define CHECK_LEVEL_MAX 8
 
+/* All that is put in for variables together, with what is kept of each copy: a script
+ * that needs more is made to. */
+#define CHECK_COPIED_MAX (8u << 20)
+
 /* What a variable is at one moment. */
 struct check_binding {
 	const struct check_assignment *assignment; /* NULL: never set by the script */

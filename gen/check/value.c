@@ -19,8 +19,8 @@
  */
 #define VALUE_MAX 16384
 #define ITEMS_MAX 1024
-/* And all that is put in for variables together. */
-#define COPIED_MAX (64u << 20)
+/* So much of an expansion's spelling is kept; one that is not closed goes to the end. */
+#define SPELLING_MAX 4096
 
 /* The number of all bytes of a job id, which Slurm counts in 32 bits (NO_VAL). */
 #define JOB_ID_MAX INT32_MAX
@@ -177,6 +177,13 @@ static void flush(struct building *b)
 	b->some = false;
 }
 
+/* What another copy of VALUE takes, more or less. */
+static size_t cost_of(const struct check_value *value)
+{
+	return sizeof(*value) + value->length +
+	       value->expansions_count * sizeof(*value->expansions);
+}
+
 static bool has_blank(const struct check_value *value)
 {
 	size_t next = 0;
@@ -206,7 +213,7 @@ static void put_value(struct building *b, const struct check_value *value,
 	const bool here = range.end > range.begin && !has_blank(value);
 	size_t next = 0, inside = 0;
 
-	b->follow->copied += value->length;
+	b->follow->copied += cost_of(value);
 	for (size_t i = 0; i < value->length && b->follow->rc == 0; i++) {
 		const char c = value->text[i];
 		uint32_t origin = value->origins ? value->origins[i] : value->range.begin;
@@ -779,12 +786,19 @@ static void put_byte(struct building *b, size_t at, char byte)
 	put(b, byte, origin_of(b->follow, at), source_of(b->follow, at), false);
 }
 
+static uint32_t spelt_length(const struct shell_piece *piece)
+{
+	const uint32_t length = piece->end - piece->begin;
+
+	return length < SPELLING_MAX ? length : SPELLING_MAX;
+}
+
 /* The text of PIECE as it is spelt, with its origins. */
 static void put_spelling(struct building *b, const struct shell_piece *piece)
 {
 	const struct shell_text *text = b->follow->text;
 
-	for (size_t at = piece->begin; at < piece->end; at++)
+	for (size_t at = piece->begin; at < piece->begin + spelt_length(piece); at++)
 		put_byte(b, at, text->bytes[at]);
 }
 
@@ -794,7 +808,7 @@ static void put_expansion(struct building *b, const struct shell_piece *piece,
 	expansion->shell = b->follow->shell;
 	expansion->quoted = piece->quoting != SHELL_BARE;
 	expansion->range = piece->range;
-	expansion->length = piece->end - piece->begin;
+	expansion->length = spelt_length(piece);
 	add_expansion(b, expansion, b->length);
 	put_spelling(b, piece);
 }
@@ -808,7 +822,7 @@ static void put_outer(struct building *b, const struct shell_piece *piece)
 		.name = "",
 		.op = "",
 		.range = piece->range,
-		.length = piece->end - piece->begin,
+		.length = spelt_length(piece),
 		.quoted = piece->quoting != SHELL_BARE,
 		.shell = b->follow->shell->parent ? b->follow->shell->parent
 						  : b->follow->shell,
@@ -828,7 +842,7 @@ static void put_outer(struct building *b, const struct shell_piece *piece)
 	    origin->expansions[low].at == at) {
 		expansion = origin->expansions[low];
 		expansion.quoted |= piece->quoting != SHELL_BARE;
-		expansion.length = piece->end - piece->begin;
+		expansion.length = spelt_length(piece);
 	}
 	add_expansion(b, &expansion, b->length);
 	put_spelling(b, piece);
@@ -837,7 +851,7 @@ static void put_outer(struct building *b, const struct shell_piece *piece)
 static bool may_copy(const struct building *b, const struct check_value *value)
 {
 	return b->length + value->length <= VALUE_MAX &&
-	       b->follow->copied + value->length <= COPIED_MAX;
+	       b->follow->copied + cost_of(value) <= CHECK_COPIED_MAX;
 }
 
 /* The elements of an array, or "$@", as words of their own. */
