@@ -313,12 +313,91 @@ static void nonsense_never_makes_an_inconsistent_plan(void **state)
 	}
 }
 
+/* `cpus_per_task: auto` and memory against what a node has, which is drawn, too. */
+static void auto_takes_its_share_and_no_more(void **state)
+{
+	static const char *const dialects[] = {"mem", "mem_per_cpu", "mem_per_gpu"};
+	unsigned int fits = 0;
+
+	for (int round = 0; round < ROUNDS / 4; round++) {
+		const uint64_t threads = 1 + draw(2), cores = 8 + draw(121);
+		const uint64_t node_gpus = 1 + draw(8), gpus = 1 + draw(node_gpus);
+		const uint64_t per_gpu = 1 + draw(3), reserved = draw(5);
+		const uint64_t mem = 1 + draw(1 << 20);
+		const bool node = draw(2), exclusive = draw(3) == 0;
+		const uint64_t tasks = node ? 1 : gpus * per_gpu;
+		/* What the job may have, in cores. */
+		const uint64_t share = (cores * threads - reserved) / threads *
+				       (exclusive ? node_gpus : gpus) / node_gpus;
+		struct spec spec = {0};
+		struct spec_site site;
+		struct plan plan = {0};
+		struct diag diag = {0};
+		char text[512];
+		int rc;
+
+		snprintf(text, sizeof(text),
+			 "run: {script: a.py}\nlauncher: %s\nresources: {nodes: 1, "
+			 "gpus_per_node: %d, tasks_per_gpu: %d, cpus_per_task: auto, "
+			 "exclusive: %s, mem: %dM}\n",
+			 launchers[node], (int)gpus, (int)per_gpu,
+			 exclusive ? "yes" : "no", (int)mem);
+		assert_int_equal(
+			spec_read_text(&spec, "job.yaml", text, strlen(text), &diag), 0);
+		spec_site_init(&site);
+		snprintf(text, sizeof(text),
+			 "mem_dialect: %s\npartitions: {p: {default: yes, cpus_per_node: "
+			 "%d, threads_per_core: %d, reserved_cpus: %d, gpus_per_node: "
+			 "%d}}\n",
+			 dialects[draw(3)], (int)(cores * threads), (int)threads,
+			 (int)reserved, (int)node_gpus);
+		assert_int_equal(spec_site_read_text(&site, "site.yaml", text,
+						     strlen(text), &diag),
+				 0);
+		rc = plan_make(&plan, &spec, &site, &diag);
+		if (rc == 0) {
+			const uint64_t each = number(&plan, PLAN_CPUS_PER_TASK);
+			const uint64_t asked = plan.memory.per_node;
+			unsigned long long value = 0;
+			char unit = 'M';
+			uint64_t count = 1;
+
+			fits++;
+			assert_int_equal(each % threads, 0);
+			assert_true(each / threads * tasks <= share);
+			assert_true((each / threads + 1) * tasks > share);
+			/* As much memory as asked for, and less than one MiB more for
+			 * each part of it. */
+			if (strcmp(plan.memory.option, "mem-per-cpu") == 0)
+				count = each * tasks;
+			if (strcmp(plan.memory.option, "mem-per-gpu") == 0)
+				count = gpus;
+			assert_int_equal(asked, mem);
+			assert_int_equal(
+				sscanf(plan.memory.value, "%llu%c", &value, &unit), 2);
+			value *= unit == 'G' ? 1024 : 1;
+			assert_true(value * count >= mem);
+			assert_true((value - 1) * count < mem);
+		} else {
+			/* Less than a core for each task, or for each rank of a node. */
+			assert_true(share < tasks ||
+				    (node && share * threads < gpus * per_gpu));
+		}
+		plan_clear(&plan);
+		spec_clear(&spec);
+		spec_site_clear(&site);
+		diag_clear(&diag);
+	}
+	assert_true(fits > ROUNDS / 8);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_subset_gives_the_same_plan),
 		cmocka_unit_test(defaults_are_what_they_say),
 		cmocka_unit_test(contradictions_are_never_accepted),
+		cmocka_unit_test(auto_takes_its_share_and_no_more),
 		cmocka_unit_test(nonsense_never_makes_an_inconsistent_plan),
 	};
 
