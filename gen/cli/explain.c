@@ -406,6 +406,8 @@ static int print_place(const struct explain *explain, const struct launch_facts 
 
 	if (!machine)
 		return 0;
+	if (place->cpus.exclusive)
+		here.ncpus = (uint32_t)machine->usable_count;
 	fputs("\nmachine      ", stdout);
 	cli_place_machine(place, text, sizeof(text));
 	utf8_escape(stdout, text);
@@ -413,6 +415,10 @@ static int print_place(const struct explain *explain, const struct launch_facts 
 	utf8_escape(stdout, machine->file);
 	printf(")\nCPUs         as Slurm deals them with %s %s\n", place->deal,
 	       place->cpus.exclusive ? "in a job that has whole nodes" : "on idle nodes");
+	if (place->gpus.count && place->gpus.count < machine->gpus_count)
+		printf("GPUs         %" PRIu32 " of %" PRIu32
+		       "; which ones Slurm gives is sure at launch only\n",
+		       place->gpus.count, machine->gpus_count);
 	cli_place_summary(place, text, sizeof(text));
 	if (text[0])
 		printf("distances    %s\n", text);

@@ -238,6 +238,7 @@ static int deal_cpus(struct cli_place *place, const struct plan *plan,
 					    ? plan_value(plan, PLAN_CPUS_PER_TASK)
 					    : 1;
 	place->cpus.tasks = place->tasks;
+	place->cpus.gpus = place->gpus.count;
 	place->cpus.exclusive = exclusive->given && strcmp(exclusive->text, "true") == 0;
 	name_deal(place);
 	rc = -ENOSPC;
@@ -265,7 +266,7 @@ static int deal_cpus(struct cli_place *place, const struct plan *plan,
 }
 
 int cli_place_begin(struct cli_place *place, const struct spec *spec,
-		    const struct plan *plan, const struct spec_machine *machine,
+		    const struct plan *plan, struct spec_machine *machine,
 		    struct diag *diag, struct launch_error *err)
 {
 	uint32_t gpus = (uint32_t)plan_value(plan, PLAN_GPUS_PER_NODE);

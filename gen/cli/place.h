@@ -37,7 +37,7 @@ struct cli_place {
  * Faults go to DIAG or ERR: -EINVAL, -ENOSPC; -ENOMEM. PLACE can be cleared in any case.
  */
 int cli_place_begin(struct cli_place *place, const struct spec *spec,
-		    const struct plan *plan, const struct spec_machine *machine,
+		    const struct plan *plan, struct spec_machine *machine,
 		    struct diag *diag, struct launch_error *err);
 
 /* Binds the tasks, FACTS being those of any of them. Errors as launch_gpus_share(). */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Which CPUs of a node srun gives to which task, after Slurm 22.05: slurmctld picks the
- * cores of the job (_cyclic_sync_core_bitmap() and _block_sync_core_bitmap() in
- * src/plugins/select/cons_common/dist_tasks.c) or, in a job that has whole nodes, those
- * of the step, which srun takes --cpus-per-task to limit (_handle_core_select() in
- * src/slurmctld/step_mgr.c); task/affinity deals their threads to the tasks
- * (lllp_distribution() in src/plugins/task/affinity/dist_tasks.c).
+ * cores of the job near its GPUs (gres_select_filter_sock_core() in
+ * src/plugins/select/cons_common/gres_select_filter.c), of a job without GPUs by sockets
+ * (_cyclic_sync_core_bitmap() and _block_sync_core_bitmap() in dist_tasks.c there), and
+ * in a job that has whole nodes those of the step, which srun takes --cpus-per-task to
+ * limit
+ * (_handle_core_select() in src/slurmctld/step_mgr.c); task/affinity deals their threads
+ * to the tasks (lllp_distribution() in src/plugins/task/affinity/dist_tasks.c).
  */
 #include "gen/spec/machine.h"
 
@@ -37,6 +39,11 @@ struct dealing {
 static void free_units(struct units *units)
 {
 	free(units->list);
+}
+
+static void free_flags(bool **flags)
+{
+	free(*flags);
 }
 
 static void add(struct launch_cpuset *set, uint32_t cpu)
@@ -163,6 +170,97 @@ static void pick_cyclic(struct dealing *dealing, uint64_t wanted)
 	}
 }
 
+/* GPUs of the machine on PACKAGE; those that are near all CPUs are on none. */
+static uint32_t count_gpus(const struct spec_machine *machine, size_t package)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < machine->gpus_count; i++)
+		count += spec_machine_package(machine, i) == package;
+	return count;
+}
+
+/*
+ * Which sockets the job must have for its GPUs: from the one with most CPUs on as many as
+ * have enough of them, or all if a GPU is on none. The order of equal ones is theirs.
+ */
+static void find_required(const struct dealing *dealing, bool *required)
+{
+	const struct spec_machine *machine = dealing->machine;
+	uint32_t total = machine->gpus_count, found;
+
+	for (size_t i = 0; i < machine->packages_count; i++)
+		total -= count_gpus(machine, i);
+	found = total;
+	for (size_t turn = 0; turn < machine->packages_count; turn++) {
+		size_t best = SIZE_MAX;
+
+		for (size_t i = 0; i < machine->packages_count; i++) {
+			if (!required[i] && count_gpus(machine, i) &&
+			    (best == SIZE_MAX ||
+			     count_free(&dealing->cores, i) >
+				     count_free(&dealing->cores, best)))
+				best = i;
+		}
+		if (best == SIZE_MAX || found >= dealing->cpus->gpus)
+			break;
+		required[best] = true;
+		found += count_gpus(machine, best);
+	}
+	for (size_t i = 0; total && i < machine->packages_count; i++)
+		required[i] = true;
+}
+
+static uint64_t count_taken(const struct units *units, size_t package)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < units->count; i++)
+		count += units->list[i].taken && units->list[i].package == package;
+	return count;
+}
+
+/* Gives the highest core of PACKAGE back. */
+static void give_back(struct units *cores, size_t package)
+{
+	for (size_t i = cores->count; i-- > 0;) {
+		if (cores->list[i].taken && cores->list[i].package == package) {
+			cores->list[i].taken = false;
+			return;
+		}
+	}
+}
+
+/*
+ * The cores of a job with GPUs: as many on each socket that it must have, and others only
+ * where these have not enough. REQUIRED has a place for each socket.
+ */
+static void pick_near_gpus(struct dealing *dealing, uint64_t wanted, bool *required)
+{
+	const uint64_t threads =
+		dealing->cpus->one_thread ? 1 : dealing->machine->threads;
+	const uint64_t need = (wanted + threads - 1) / threads;
+	struct units *cores = &dealing->cores;
+	uint64_t left = cores->count;
+
+	find_required(dealing, required);
+	for (size_t i = 0; i < cores->count; i++)
+		cores->list[i].taken = true;
+	for (size_t i = 0; i < cores->packages; i++) {
+		for (; !required[i] && left > need && count_taken(cores, i); left--)
+			give_back(cores, i);
+	}
+	for (; left > need; left--) {
+		size_t fullest = 0;
+
+		for (size_t i = 1; i < cores->packages; i++) {
+			if (count_taken(cores, i) > count_taken(cores, fullest))
+				fullest = i;
+		}
+		give_back(cores, fullest);
+	}
+}
+
 /* A step's cores in a job of whole nodes: those of one task on each socket in turn. */
 static void pick_for_tasks(struct dealing *dealing)
 {
@@ -200,11 +298,13 @@ static void pick_for_tasks(struct dealing *dealing)
 static int pick_cores(struct dealing *dealing)
 {
 	const struct spec_cpus *cpus = dealing->cpus;
-	uint64_t wanted, all = 0;
+	__attribute__((cleanup(free_flags))) bool *required =
+		calloc(dealing->machine->packages_count, sizeof(*required));
 	int rc = list_units(dealing, true, NULL, &dealing->cores);
+	uint64_t wanted, all = 0;
 
-	if (rc < 0)
-		return rc;
+	if (rc < 0 || !required)
+		return -ENOMEM;
 	for (size_t i = 0; i < dealing->cores.packages; i++)
 		all += count_free(&dealing->cores, i);
 	/* Each task has a CPU at least; the product is below 2^64. */
@@ -213,6 +313,8 @@ static int pick_cores(struct dealing *dealing)
 	wanted = cpus->tasks * cpus->cpus_per_task;
 	if (cpus->exclusive)
 		pick_for_tasks(dealing);
+	else if (cpus->gpus)
+		pick_near_gpus(dealing, wanted, required);
 	else if (cpus->deal == SPEC_DEAL_BLOCK)
 		pick_block(dealing, wanted);
 	else
@@ -378,7 +480,7 @@ static void bind_task(const struct dealing *dealing, enum spec_bind bind, uint32
 		break;
 	case SPEC_BIND_RANK:
 		memset(mask, 0, sizeof(*mask));
-		add(mask, machine->usable[task % machine->usable_count].cpu);
+		add(mask, task % launch_cpuset_count(&machine->cpus));
 		break;
 	default:
 		break;

@@ -807,17 +807,18 @@ static int find_numa_nodes(struct spec_machine *machine, const struct launch_tre
 	return gathering.rc;
 }
 
-/* "0,1,2,...", COUNT numbers; a fault is one of the GPUs, told in ERR. */
-static int read_devices(const char *root, uint32_t count, struct launch_gpus *gpus,
-			struct launch_error *err)
+/* The first COUNT devices of a recorded machine; tiles may be more than its GPUs. */
+static int read_devices(const struct spec_machine *machine, uint32_t count,
+			struct launch_gpus *gpus, struct launch_error *err)
 {
 	char list[LAUNCH_GPUS_MAX * 4] = "";
 	size_t used = 0;
 
 	for (uint32_t i = 0; i < count && i < LAUNCH_GPUS_MAX; i++)
-		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%u",
-					 i ? "," : "", i);
-	return launch_gpus_read(gpus, list, NULL, root, err);
+		used += (size_t)snprintf(
+			list + used, sizeof(list) - used, "%s%u", i ? "," : "",
+			count <= machine->gpus_count ? machine->gpus[i].index : i);
+	return launch_gpus_read(gpus, list, NULL, machine->root, err);
 }
 
 /* The GPUs of the drivers, in the order of launch_gpus_read(). */
@@ -834,7 +835,7 @@ static int find_gpus(struct spec_machine *machine, const struct launch_tree *tre
 
 	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources) && !cards.count; i++)
 		sources[i](&cards, tree);
-	rc = read_devices(machine->root, cards.count, &gpus, &err);
+	rc = read_devices(machine, cards.count, &gpus, &err);
 	if (rc < 0)
 		return rc;
 	machine->gpus = spec_arena_alloc(&machine->arena,
@@ -923,7 +924,67 @@ static struct launch_cpuset sockets_of(const struct spec_machine *machine,
 	return sockets;
 }
 
-int spec_machine_gpus(const struct spec_machine *machine, uint32_t count,
+size_t spec_machine_package(const struct spec_machine *machine, uint32_t gpu)
+{
+	const struct launch_cpuset *local = &machine->gpus[gpu].local;
+	uint32_t cpu = launch_cpuset_first(local);
+	size_t package = 0;
+
+	if (memcmp(local, &machine->cpus, sizeof(*local)) == 0 || cpu == LAUNCH_CPUS_MAX)
+		return machine->packages_count;
+	while (package < machine->packages_count &&
+	       !has(&machine->packages[package].cpus, cpu))
+		package++;
+	return package;
+}
+
+static size_t count_usable(const struct spec_machine *machine, size_t package)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < machine->usable_count; i++)
+		count += machine->usable[i].package == package;
+	return count;
+}
+
+/* For sorting: the socket with most CPUs first, GPUs of no socket at last. */
+static int compare_sockets(const struct spec_machine *machine, uint32_t a, uint32_t b)
+{
+	size_t left = spec_machine_package(machine, a);
+	size_t right = spec_machine_package(machine, b);
+	size_t more = count_usable(machine, left), less = count_usable(machine, right);
+
+	if (more != less)
+		return more > less ? -1 : 1;
+	return (left > right) - (left < right);
+}
+
+/* Moves the COUNT GPUs that Slurm would give to the front; both parts stay in order. */
+static void choose_gpus(struct spec_machine *machine, uint32_t count)
+{
+	struct spec_machine_gpu *gpus = machine->gpus;
+
+	/* Few, and stable: by insertion. */
+	for (uint32_t i = 1; i < machine->gpus_count; i++) {
+		for (uint32_t j = i; j > 0 && compare_sockets(machine, j, j - 1) < 0;
+		     j--) {
+			struct spec_machine_gpu swap = gpus[j];
+
+			gpus[j] = gpus[j - 1];
+			gpus[j - 1] = swap;
+		}
+	}
+	if (count < machine->gpus_count) {
+		qsort(gpus, count, sizeof(*gpus), compare_gpus);
+		gpus += count;
+		count = machine->gpus_count - count;
+	} else {
+		count = machine->gpus_count;
+	}
+	qsort(gpus, count, sizeof(*gpus), compare_gpus);
+}
+
+int spec_machine_gpus(struct spec_machine *machine, uint32_t count,
 		      struct launch_gpus *gpus, struct launch_error *err)
 {
 	memset(gpus, 0, sizeof(*gpus));
@@ -932,8 +993,9 @@ int spec_machine_gpus(const struct spec_machine *machine, uint32_t count,
 					"the job wants %u GPUs of a node, and %.60s has "
 					"%u; ask for fewer, or give another --machine",
 					count, machine->name, machine->devices);
+	choose_gpus(machine, count);
 	if (machine->root)
-		return read_devices(machine->root, count, gpus, err);
+		return read_devices(machine, count, gpus, err);
 	gpus->vendor = machine->vendor;
 	for (; gpus->count < count; gpus->count++) {
 		const struct spec_machine_gpu *from = &machine->gpus[gpus->count];

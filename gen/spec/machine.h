@@ -68,12 +68,16 @@ int spec_machine_read(struct spec_machine *machine, const char *path, struct dia
 int spec_machine_read_text(struct spec_machine *machine, const char *file,
 			   const char *text, size_t length, struct diag *diag);
 
+/* Index of the socket of gpus[GPU]; packages_count when it is near all CPUs. */
+size_t spec_machine_package(const struct spec_machine *machine, uint32_t gpu);
+
 /*
- * Fills GPUS with the first COUNT GPUs of the machine, as if Slurm had given them to a
- * step. -ENOSPC with ERR when it has fewer, as far as that is known; else as
- * launch_gpus_read().
+ * Fills GPUS with COUNT of the machine's, as if Slurm had given them to a step on the
+ * idle node: those of one socket after the other, from the one with most CPUs on. They
+ * are the first ones in machine->gpus then. -ENOSPC with ERR when there are fewer; else
+ * as launch_gpus_read().
  */
-int spec_machine_gpus(const struct spec_machine *machine, uint32_t count,
+int spec_machine_gpus(struct spec_machine *machine, uint32_t count,
 		      struct launch_gpus *gpus, struct launch_error *err);
 
 void spec_machine_clear(struct spec_machine *machine);
@@ -100,6 +104,7 @@ enum spec_bind {
 struct spec_cpus {
 	uint32_t tasks;         /* on the node, at least 1 */
 	uint64_t cpus_per_task; /* at least 1 */
+	uint32_t gpus;          /* of the job there */
 	enum spec_deal deal;
 	enum spec_bind bind;
 	const char *list; /* of SPEC_BIND_MAP and _MASK, as srun takes it */

@@ -682,3 +682,33 @@ all_that_is_left_is_ordered()
 		return 1
 	}
 }
+
+# What `srank explain` says before a job runs is what `verbose` says in it: the same table, of the CPUs
+# that Slurm was said to give and of those that it gave.
+@test "explain foretells the tasks of a job" {
+	local job=$BATS_TEST_TMPDIR/job.yaml srun spec told
+	echo '{name: job, launcher: torch, run: {script: a.py}, resources: {nodes: 1, gpus_per_node: 8}}' >"$job"
+	while IFS='|' read -r srun spec; do
+		good srun -N1 --gres=gpu:8 $srun --srank=torch,verbose true
+		told=$("$SRANK_BIN" explain "$job" $spec --machine "$top/docs/examples/machines/dgx-a100.yaml" |
+			sed -n '/^all tasks/,$p')
+		diff <(tasks) <(echo "$told") || {
+			echo "srun $srun" >&2
+			return 1
+		}
+	done <<-'END'
+		-n8 -c32|-s resources.cpus_per_gpu=32
+		-n8 -c6|-s resources.cpus_per_gpu=6
+		-n8 -c6 -m block:block|-s resources.cpus_per_gpu=6 -s srun.distribution=block:block
+		-n8 -c6 --exclusive|-s resources.cpus_per_gpu=6 -s resources.exclusive=true
+		-n8 -c24|-s resources.cpus_per_gpu=24
+		-n8 -c5|-s resources.cpus_per_gpu=5
+		-n8 -c7 --exclusive|-s resources.cpus_per_gpu=7 -s resources.exclusive=true
+		-n8|
+		-n8 -c8 --cpu-bind none|-s resources.cpus_per_gpu=8 -s binding.cpus=none
+		-n8 -c8 --cpu-bind sockets --exclusive|-s resources.cpus_per_gpu=8 -s binding.cpus=sockets -s resources.exclusive=true
+		-n8 -c5 --cpu-bind cores --exclusive|-s resources.cpus_per_gpu=5 -s binding.cpus=cores -s resources.exclusive=true
+		-n8 -c8 --hint nomultithread|-s resources.cpus_per_gpu=8 -s resources.hint=nomultithread
+		-n16 -c16 -m plane=4|-s resources.cpus_per_gpu=32 -s resources.tasks_per_gpu=2 -s srun.distribution=plane=4
+	END
+}

@@ -81,7 +81,7 @@ ranks() {
 }
 
 @test "a launcher's workers, some on another socket" {
-	draw yolox-2x8.yaml --machine dgx-a100.yaml
+	draw yolox-2x8.yaml -s resources.exclusive=true -s srun.distribution=block:block --machine dgx-a100.yaml
 	ranks 0 15
 	# One task of 48 CPUs: cores 0 to 23, on NUMA nodes 0 and 1.
 	grep -qx 'line 2 2 near local' parts

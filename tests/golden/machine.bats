@@ -48,26 +48,33 @@ place() {
 }
 
 @test "a task that cannot be near its GPU, and what cures it" {
-	place -s 'srun.args=-m block:block' -s resources.cpus_per_gpu=2 >first
+	place -s binding.cpus=mask_cpu:3,c >first
 	diff -u first - <<-'END'
 		machine      crossed: 2 sockets, 2 NUMA nodes, 8 CPUs, 2 GPUs (crossed.yaml)
-		CPUs         as Slurm deals them with --distribution=block:block on idle nodes
+		CPUs         as Slurm deals them with --cpu-bind=mask_cpu on idle nodes
 		distances    1 of 2 ranks near their GPU, 1 on another socket
 		all tasks    CUDA_VISIBLE_DEVICES=0,1
 		LOCAL_RANK  CPUS  GPUS  DISTANCE
 		0           0-1   0     other socket
 		1           2-3   1     local
-		warning: local rank 0 has a GPU on a socket where it has no CPU; take the job's CPUs near its GPUs: sbatch --gres-flags=enforce-binding
+		warning: local rank 0 has a GPU on a socket where it has no CPU; share out the job's 8 here: srun --cpus-per-task=4
 	END
 }
 
-@test "a job's CPUs are on as few sockets as its tasks fit on, unless it has whole nodes" {
-	place -s resources.cpus_per_gpu=2 | grep -qx '1           2-3   1     local'
-	place -s resources.cpus_per_gpu=2 -s resources.exclusive=true >first
-	grep -qx 'CPUs         as Slurm deals them with --distribution=block:cyclic in a job that has whole nodes' first
-	grep -qx '0           0-1   1     local' first
-	grep -qx '1           4-5   0     local' first
-	place -s resources.cpus_per_gpu=2 -s resources.exclusive=user | grep -qx '1           2-3   1     local'
+@test "a job's CPUs are shared among the sockets of its GPUs, unless it has whole nodes" {
+	place -s resources.cpus_per_gpu=2 -s srun.distribution=block:block | grep -qx '1           4-5   0     local'
+	place -s resources.cpus_per_gpu=2 -s srun.distribution=block:block -s resources.exclusive=true >first
+	grep -qx 'CPUs         as Slurm deals them with --distribution=block:block in a job that has whole nodes' first
+	grep -qx '0           0-1   0     other socket' first
+	grep -qx '1           2-3   1     local' first
+	place -s resources.cpus_per_gpu=2 -s resources.exclusive=user | grep -qx '1           4-5   0     local'
+}
+
+@test "a job with some of the GPUs" {
+	place -s resources.gpus_per_node=1 >first
+	grep -qx 'GPUs         1 of 2; which ones Slurm gives is sure at launch only' first
+	# One of the socket on which the CPUs are.
+	grep -qx '0           0-3   1     local' first
 }
 
 @test "modes of binding" {
@@ -101,11 +108,11 @@ place() {
 }
 
 @test "what the spec, its variables and its directives say counts, the last of them most" {
-	place -s srun.distribution=block:block -s resources.cpus_per_gpu=2 | grep -q '^1  *2-3 '
+	place -s srun.distribution=block:block -s resources.cpus_per_gpu=2 -s resources.exclusive=true | grep -q '^1  *2-3 '
 	place -s binding.cpus=map_cpu:5,0 | grep -q '^0  *5 '
 	place -s env.SLURM_CPU_BIND=map_cpu:5,0 | grep -q '^0  *5 '
 	place -s env.SLURM_CPU_BIND=map_cpu:5,0 -s srun.args=--cpu-bind=map_cpu:6,1 | grep -q '^0  *6 '
-	place -s batch.extra='[--distribution=block:block]' -s resources.cpus_per_gpu=2 | grep -q '^1  *2-3 '
+	place -s batch.extra='[--distribution=block:block]' -s resources.cpus_per_gpu=2 -s resources.exclusive=true | grep -q '^1  *2-3 '
 }
 
 @test "ranks are numbered over the nodes as srun does" {
@@ -143,7 +150,7 @@ place() {
 	place -s launcher=torchrun >first
 	grep -qx '0           0-7   0,1   local' first
 	grep -qE '^ +1  node0 +1  1 ' out
-	place -s launcher=torchrun -s resources.cpus_per_gpu=2 >first
+	place -s launcher=torchrun -s binding.cpus=mask_cpu:3 >first
 	grep -qx 'distances    1 of 2 ranks near their GPU, 1 on another socket' first
 }
 

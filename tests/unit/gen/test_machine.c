@@ -233,6 +233,13 @@ static void gpus_of_a_step(void **state)
 	assert_false(gpus.gpu[2].located);
 	assert_int_equal(spec_machine_gpus(&machine, 0, &gpus, &err), 0);
 	assert_int_equal(gpus.count, 0);
+	/* Some: the socket of GPU 2 comes first, a GPU without a place last. */
+	assert_int_equal(spec_machine_gpus(&machine, 1, &gpus, &err), 0);
+	assert_string_equal(gpus.gpu[0].name, "2");
+	assert_int_equal(spec_machine_gpus(&machine, 2, &gpus, &err), 0);
+	assert_string_equal(gpus.gpu[0].name, "0");
+	assert_string_equal(gpus.gpu[1].name, "2");
+	assert_int_equal(machine.gpus[2].index, 5);
 	assert_int_equal(spec_machine_gpus(&machine, 4, &gpus, &err), -ENOSPC);
 	assert_string_equal(err.text, "the job wants 4 GPUs of a node, and small has 3; "
 				      "ask for fewer, or give another --machine");
@@ -268,6 +275,20 @@ static void deals(void **state)
 		{{.tasks = 8, .cpus_per_task = 1, .exclusive = true},
 		 0,
 		 {"0", "8", "1", "9", "2", "10", "3", "11"}},
+		/* Near as many GPUs as the job has, evenly, the rest on the last socket,
+		 */
+		{{.tasks = 4, .cpus_per_task = 2, .gpus = 4},
+		 0,
+		 {"0,8", "4,12", "1,9", "5,13"}},
+		{{.tasks = 4, .cpus_per_task = 2, .gpus = 4, .deal = SPEC_DEAL_BLOCK},
+		 0,
+		 {"0,8", "1,9", "4,12", "5,13"}},
+		{{.tasks = 5, .cpus_per_task = 2, .gpus = 3},
+		 0,
+		 {"0,8", "4,12", "1,9", "5,13", "6,14"}},
+		{{.tasks = 2, .cpus_per_task = 2, .gpus = 2}, 0, {"0,8", "1,9"}},
+		/* and elsewhere where there are too few. */
+		{{.tasks = 1, .cpus_per_task = 10, .gpus = 1}, 0, {"0-4,8-12"}},
 		/* Socket by socket. */
 		{{.tasks = 3, .cpus_per_task = 2, .deal = SPEC_DEAL_BLOCK},
 		 0,
@@ -338,7 +359,7 @@ static void deals(void **state)
 		{{.tasks = 2, .cpus_per_task = 2, .bind = SPEC_BIND_NONE},
 		 0,
 		 {"0-1,8-9", "0-1,8-9"}},
-		{{.tasks = 2, .cpus_per_task = 2, .bind = SPEC_BIND_RANK}, 0, {"0", "8"}},
+		{{.tasks = 2, .cpus_per_task = 2, .bind = SPEC_BIND_RANK}, 0, {"0", "1"}},
 		{{.tasks = 4,
 		  .cpus_per_task = 2,
 		  .bind = SPEC_BIND_MAP,
@@ -369,7 +390,7 @@ static void deals(void **state)
 	};
 	struct spec_machine machine;
 
-	must_read(&machine, SMALL);
+	must_read(&machine, SMALL "gpus: [{numa: 0}, {numa: 1}, {numa: 8}, {numa: 9}]\n");
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct launch_cpuset masks[32];
 
