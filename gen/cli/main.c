@@ -15,7 +15,9 @@
 #define JOB_OPTIONS \
 	"  -s, --set KEY.PATH=VALUE   change one value of the spec; VALUE null removes it\n" \
 	"      --site FILE            site profile, instead of ~/.config/srank/site.yaml\n" \
-	"                             or /etc/srank/site.yaml\n"
+	"                             or /etc/srank/site.yaml\n" \
+	"  -d, --document DOCUMENT    one of several in the file, by name or place\n" \
+	"      --point N              one of a sweep with `as: files`, from 0\n"
 /* clang-format on */
 
 static enum cli_exit help(const struct cli_command *command, int argc, char **argv);
@@ -25,7 +27,8 @@ const struct cli_command cli_commands[] = {
 	{"gen", "SPEC [-o FILE] [-s KEY.PATH=VALUE]... [--site FILE] [--force]",
 	 "write the sbatch script of a job spec",
 	 "SPEC is a YAML file, or - for standard input; see srank-spec(5).\n\n"
-	 "  -o, --output FILE          write to FILE instead of standard output\n"
+	 "  -o, --output FILE          write to FILE instead of standard output; of a sweep with\n"
+	 "                             `as: files` a script for each point into folder FILE\n"
 	 "      --force                replace FILE when it differs\n"
 	 JOB_OPTIONS,
 	 cli_gen},

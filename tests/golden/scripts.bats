@@ -93,6 +93,21 @@ check() {
 	done
 }
 
+@test "every launcher by every means with all else that a spec can say is clean" {
+	local launcher means count=0
+	while read -r launcher _; do
+		[[ $launcher != launcher ]] || continue
+		for means in require exec off; do
+			# TF_CONFIG lists every rank, and plain shell does not know them.
+			[[ $launcher/$means != tensorflow/off ]] || continue
+			srank gen features.yaml -s "launcher=$launcher" -s plugin=$means >script 2>/dev/null
+			clean_script script
+			((++count))
+		done
+	done < <(srank launchers | grep -E '^[a-z]+ +(worker|node) ')
+	((count == 29))
+}
+
 @test "the folder from which it is called does not matter" {
 	srank gen "$examples/yolox-2x8.yaml" >first
 	grep -qxF "# Again:  srank gen $examples/yolox-2x8.yaml" first
