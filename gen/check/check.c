@@ -210,6 +210,24 @@ bool rules_is_open(const struct check_launch *launch)
 	return false;
 }
 
+bool rules_is_wrapper(const struct check_launch *launch)
+{
+	static const char *const names[] = {"accelerate", "torchrun",   "deepspeed",
+					    "python",     "python3",    "mpirun",
+					    "mpiexec",    "horovodrun", "bash"};
+	const struct check_command *command = launch->command;
+
+	if (launch->tool != CHECK_PROGRAM)
+		return false;
+	for (size_t i = 1; i < command->words_count; i++) {
+		for (size_t j = 0; j < sizeof(names) / sizeof(*names); j++) {
+			if (strcmp(command->words[i].text, names[j]) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 int check_script(const char *file, const char *text, size_t length,
 		 const struct check_options *options, struct diag *diag,
 		 struct check_edits *edits)

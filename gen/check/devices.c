@@ -115,6 +115,23 @@ static void drop(struct rules *rules, const struct script_use *use)
 	rules_edit(rules, range, "%s", "");
 }
 
+/*
+ * A program that takes the first device that it sees, as MPI codes do, is well served by
+ * the nearest ones; a framework counts from 0.
+ */
+static enum diag_severity by_program(const struct check_model *model,
+				     const struct check_step *step)
+{
+	for (size_t i = 0; i < model->launches_count; i++) {
+		const struct check_launch *launch = model->launches[i];
+
+		if ((!step || launch->step == step) &&
+		    (launch->tool != CHECK_PROGRAM || launch->distributed))
+			return DIAG_WARNING;
+	}
+	return DIAG_NOTE;
+}
+
 static void bindings(struct rules *rules)
 {
 	const struct check_model *model = rules->model;
@@ -126,25 +143,29 @@ static void bindings(struct rules *rules)
 		if (step->command->where == CHECK_ELSEWHERE || step->command->uncalled)
 			continue;
 		if (is_closest(step->gpu_bind) &&
-		    rules_tell(rules, RULE_GPU_BIND_CLOSEST, step->gpu_bind->range,
-			       "--gpu-bind=closest shows a task the GPUs of its socket "
-			       "only, or "
-			       "all where tasks are not bound to CPUs"))
+		    rules_tell_as(
+			    rules, RULE_GPU_BIND_CLOSEST, by_program(model, step),
+			    step->gpu_bind->range,
+			    "--gpu-bind=closest shows a task the GPUs of its socket "
+			    "only, or "
+			    "all where tasks are not bound to CPUs"))
 			drop(rules, step->gpu_bind);
 		if (accel && accel->value && strchr(accel->value, 'g') &&
-		    rules_tell(rules, RULE_GPU_BIND_CLOSEST, accel->range,
-			       "--accel-bind=%s shows a task the GPUs of its socket "
-			       "only, and "
-			       "none at all since 24.11",
-			       accel->value))
+		    rules_tell_as(rules, RULE_GPU_BIND_CLOSEST, by_program(model, step),
+				  accel->range,
+				  "--accel-bind=%s shows a task the GPUs of its socket "
+				  "only, and "
+				  "none at all since 24.11",
+				  accel->value))
 			drop(rules, accel);
 	}
 	for (size_t i = 0; i < model->jobs_count; i++) {
 		const struct script_use *use = model->jobs[i].gpu_bind;
 
 		if (is_closest(use))
-			rules_tell(
-				rules, RULE_GPU_BIND_CLOSEST, use->range,
+			rules_tell_as(
+				rules, RULE_GPU_BIND_CLOSEST, by_program(model, NULL),
+				use->range,
 				"--gpu-bind=closest shows a task the GPUs of its socket "
 				"only, or all where tasks are not bound to CPUs");
 	}
@@ -273,8 +294,7 @@ void rules_devices(struct rules *rules)
 	for (size_t i = 0; i < model->launches_count; i++) {
 		const struct check_launch *launch = model->launches[i];
 
-		if (launch->command->where == CHECK_ELSEWHERE ||
-		    launch->command->uncalled)
+		if (rules_skips(launch))
 			continue;
 		device(rules, launch);
 		two_masks(rules, launch);

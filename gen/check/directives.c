@@ -128,6 +128,9 @@ static void lookalike(struct rules *rules, const struct script_directive *direct
 	if (bits & SCRIPT_LOOKALIKE_DOUBLED || directive->count == 0 ||
 	    header->words[directive->first].text[0] != '-')
 		return;
+	/* `# sbatch -N 2 job.sh` says how the script is submitted. */
+	if (bits & SCRIPT_LOOKALIKE_SPACED && bits & SCRIPT_LOOKALIKE_CASE)
+		return;
 	if (bits == SCRIPT_LOOKALIKE_SPACED &&
 	    is_choice(rules, (size_t)(directive - header->directives)))
 		return;
@@ -169,6 +172,14 @@ static void foreign(struct rules *rules, const struct script_directive *directiv
 
 /* ---- the characters of a directive ---- */
 
+/* In a remark everything may stand. */
+static bool is_remarked(const struct script_directive *directive,
+			struct script_range range)
+{
+	return !range_is_empty(directive->comment) &&
+	       range.begin >= directive->comment.begin;
+}
+
 static bool is_in_quotes(const struct rules *rules,
 			 const struct script_directive *directive,
 			 struct script_range range)
@@ -196,7 +207,8 @@ static bool characters(struct rules *rules, const struct script_directive *direc
 	const char *text = rules->model->source.text;
 	struct script_range range = directive->nbsp;
 
-	if (!range_is_empty(range) && !is_in_quotes(rules, directive, range)) {
+	if (!range_is_empty(range) && !is_remarked(directive, range) &&
+	    !is_in_quotes(rules, directive, range)) {
 		if (rules_tell(
 			    rules, RULE_NBSP_IN_DIRECTIVE, range,
 			    "this blank is not a blank but the bytes %02x %02x, a part "
@@ -207,7 +219,8 @@ static bool characters(struct rules *rules, const struct script_directive *direc
 		return false;
 	}
 	range = directive->dash;
-	if (!range_is_empty(range) && begins_a_word(rules, range)) {
+	if (!range_is_empty(range) && !is_remarked(directive, range) &&
+	    begins_a_word(rules, range)) {
 		struct script_range dash = range;
 
 		if (!rules_tell(rules, RULE_TYPOGRAPHIC_DASH, range,

@@ -81,8 +81,9 @@ static void overwritten(struct rules *rules, const struct check_assignment *set)
 	if (set->unset || set->opaque || set->shell->where == CHECK_ELSEWHERE ||
 	    !is_shape(set->name, &option) || !starts_in(model, set))
 		return;
-	/* For one program, such as a hostlist tool or a test without a job. */
-	if (set->export == CHECK_FOR_ONE || set->export == CHECK_BY_ENV)
+	/* For one program, such as a hostlist tool, or where there is no job. */
+	if (set->export == CHECK_FOR_ONE || set->export == CHECK_BY_ENV ||
+	    set->conditional)
 		return;
 	meaning = check_slurm_variable(model, set->name, set->shell->where,
 				       set->shell->step);

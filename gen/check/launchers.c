@@ -900,8 +900,7 @@ void rules_launchers(struct rules *rules)
 	for (size_t i = 0; i < model->launches_count; i++) {
 		const struct check_launch *launch = model->launches[i];
 
-		if (launch->command->where == CHECK_ELSEWHERE ||
-		    launch->command->uncalled)
+		if (rules_skips(launch))
 			continue;
 		too_often(rules, launch);
 		deepspeed(rules, launch);

@@ -383,8 +383,7 @@ static void addresses(struct rules *rules)
 		const struct check_launch *launch = model->launches[i];
 		const enum check_key keys[] = {CHECK_KEY_ADDRESS, CHECK_KEY_ENDPOINT};
 
-		if (launch->command->where == CHECK_ELSEWHERE ||
-		    launch->command->uncalled)
+		if (rules_skips(launch))
 			continue;
 		for (size_t j = 0; j < 2; j++) {
 			const struct check_setting *setting = &launch->setting[keys[j]];
@@ -522,10 +521,46 @@ static bool is_drawn_in_step(const struct check_model *model,
 	return false;
 }
 
+/* Made from the user and not from the job, so that a user's jobs share it. */
+static bool is_of_user(const struct check_model *model,
+		       const struct check_expansion *expansions, size_t count, bool *job)
+{
+	static const char *const users[] = {"USER", "UID", "EUID", "LOGNAME", NULL};
+	static const char *const asks[] = {"id", "whoami", "logname", NULL};
+	bool user = false;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct check_expansion *expansion = &expansions[i];
+		const char *name = expansion->name;
+
+		if (expansion->number.varies & (CHECK_PER_JOB | CHECK_AT_RANDOM) ||
+		    (name && (strstr(name, "JOB") || strstr(name, "ARRAY") ||
+			      strstr(name, "STEP"))))
+			*job = true;
+		user |= name && is_one_of(users, name);
+		if (expansion->kind == CHECK_SUBSTITUTE)
+			user |= inside(model, expansion, asks) != NULL;
+		user |= is_of_user(model, expansion->inner, expansion->inner_count, job);
+		for (size_t j = expansion->first;
+		     expansion->kind == CHECK_SUBSTITUTE && j < expansion->last &&
+		     j < model->commands_count;
+		     j++) {
+			const struct check_command *command = model->commands[j];
+
+			for (size_t k = 0; k < command->words_count; k++)
+				user |= is_of_user(model, command->words[k].expansions,
+						   command->words[k].expansions_count,
+						   job);
+		}
+	}
+	return user;
+}
+
 static void port(struct rules *rules, const char *name, const struct check_value *value,
 		 const struct check_number *number, struct script_range where, bool whole)
 {
 	int64_t exact = exactly(number);
+	bool job = false;
 
 	if (is_drawn_in_step(rules->model, value->expansions, value->expansions_count)) {
 		rules_tell(rules, RULE_PORT_PER_TASK, where,
@@ -538,6 +573,13 @@ static void port(struct rules *rules, const char *name, const struct check_value
 			   "digits cut from the job id may begin with 0, which makes "
 			   "them octal "
 			   "in $(( ))");
+	if (!whole &&
+	    is_of_user(rules->model, value->expansions, value->expansions_count, &job) &&
+	    !job) {
+		rules_tell(rules, RULE_FIXED_PORT, where,
+			   "%s is the same in all jobs of a user", name);
+		return;
+	}
 	/* Port 0 is any free one. */
 	if (!number->known || exact == 0)
 		return;
@@ -683,8 +725,7 @@ static void ports(struct rules *rules)
 		struct check_number number;
 		int64_t exact;
 
-		if (launch->command->where == CHECK_ELSEWHERE ||
-		    launch->command->uncalled || is_said(launch, CHECK_KEY_STANDALONE))
+		if (rules_skips(launch) || is_said(launch, CHECK_KEY_STANDALONE))
 			continue;
 		if (setting->name && !setting->assignment) {
 			struct script_range where = setting->value.source;
@@ -901,8 +942,7 @@ void rules_rendezvous(struct rules *rules)
 	for (size_t i = 0; i < model->launches_count; i++) {
 		const struct check_launch *launch = model->launches[i];
 
-		if (launch->command->where == CHECK_ELSEWHERE ||
-		    launch->command->uncalled)
+		if (rules_skips(launch))
 			continue;
 		missing(rules, launch);
 		told_twice(rules, launch);
@@ -918,8 +958,16 @@ void rules_rendezvous(struct rules *rules)
 			words(rules, command, command->words[j].expansions,
 			      command->words[j].expansions_count);
 	}
-	for (size_t i = 0; i < model->assignments_count; i++)
-		interfaces(rules, model->assignments[i]);
+	for (size_t i = 0; i < model->assignments_count; i++) {
+		const struct check_assignment *set = model->assignments[i];
+		const struct check_command *command =
+			set->command ? set->command : set->shell->command;
+
+		interfaces(rules, set);
+		if (set->shell->where == CHECK_STEP && command && !command->uncalled)
+			words(rules, command, set->value.expansions,
+			      set->value.expansions_count);
+	}
 	for (size_t i = 0; i < model->jobs_count; i++)
 		network(rules, script_header_find(&model->header, model->jobs[i].group,
 						  "network"));

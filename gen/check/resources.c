@@ -222,9 +222,12 @@ static void per_gpu_options(struct rules *rules, const struct check_job *job)
 		return;
 	for (size_t i = 0; i < 2; i++) {
 		if (uses[i])
-			rules_tell(rules, RULE_GPU_OPTION_WITHOUT_GPU, uses[i]->range,
-				   "--%s=%s counts per GPU, and the job asks for none",
-				   uses[i]->option->name, uses[i]->value);
+			rules_tell_as(rules, RULE_GPU_OPTION_WITHOUT_GPU,
+				      /* A whole node comes with its GPUs. */
+				      job->whole ? DIAG_WARNING : DIAG_ERROR,
+				      uses[i]->range,
+				      "--%s=%s counts per GPU, and the job asks for none",
+				      uses[i]->option->name, uses[i]->value);
 	}
 }
 
@@ -510,8 +513,7 @@ void rules_resources(struct rules *rules)
 	for (size_t i = 0; i < model->launches_count; i++) {
 		const struct check_launch *launch = model->launches[i];
 
-		if (launch->command->where == CHECK_ELSEWHERE ||
-		    launch->command->uncalled)
+		if (rules_skips(launch))
 			continue;
 		tasks_and_gpus(rules, launch);
 		no_gpu(rules, launch);

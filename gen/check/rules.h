@@ -179,6 +179,19 @@ static inline int64_t exactly(const struct check_number *number)
 /* Some options of the launcher come from a variable that is not known: $ARGS. */
 bool rules_is_open(const struct check_launch *launch);
 
+/*
+ * A program that is not known starts one that is: my_wrapper exec torchrun ... Whose
+ * options those are is then not known either.
+ */
+bool rules_is_wrapper(const struct check_launch *launch);
+
+/* Runs elsewhere or never, or is no launch that can be judged. */
+static inline bool rules_skips(const struct check_launch *launch)
+{
+	return launch->command->where == CHECK_ELSEWHERE || launch->command->uncalled ||
+	       rules_is_wrapper(launch);
+}
+
 /* The rules, each file's in one call. */
 void rules_directives(struct rules *rules);
 void rules_values(struct rules *rules);

@@ -154,6 +154,19 @@ static void exceeds(struct rules *rules, const struct check_step *step)
 	};
 	const struct check_job *job = step->job;
 
+	if (step->kind == CHECK_STEP_MPIRUN && (job->ntasks || job->ntasks_per_node)) {
+		const struct check_amount *asked = &step->amount[CHECK_NTASKS];
+		int64_t has = exactly(&job->amount[CHECK_NTASKS].number);
+
+		if (asked->origin == CHECK_BY_STEP && has > 0 &&
+		    exactly(&asked->number) > has &&
+		    !check_option(step->command, 1, "--oversubscribe",
+				  &(struct check_setting){0}))
+			rules_tell(rules, RULE_STEP_EXCEEDS_JOB, asked->range,
+				   "%s is to start " LL
+				   " processes, and the job has slots for " LL " tasks",
+				   step->command->name, exactly(&asked->number), has);
+	}
 	if (step->kind != CHECK_STEP_SRUN || step->het_several ||
 	    check_step_find(step, "jobid"))
 		return;
@@ -477,7 +490,8 @@ static void mpi(struct rules *rules, const struct check_step *step)
 
 	if (step->kind != CHECK_STEP_SRUN || !command)
 		return;
-	if (!asked && command->tool == CHECK_PROGRAM && !is_trivial(command->name) &&
+	if (!asked && command->tool == CHECK_PROGRAM && command->name[0] &&
+	    !is_trivial(command->name) &&
 	    !check_sees(model, step->command, "SLURM_MPI_TYPE") &&
 	    (exactly(&step->amount[CHECK_NTASKS].number) != 1) && loads_mpi(model, step))
 		rules_tell(
@@ -548,8 +562,8 @@ static bool cleans(const struct check_model *model, const struct check_command *
 static void submits(struct rules *rules, const struct check_command *command)
 {
 	const struct check_job *job = &rules->model->jobs[0];
-	const bool leaks = job->gpus_per_node || job->gpus_per_task || job->mem ||
-			   job->mem_per_cpu || job->mem_per_gpu;
+	const bool gpus = job->gpus_per_node || job->gpus_per_task;
+	const bool leaks = gpus || job->mem || job->mem_per_cpu || job->mem_per_gpu;
 
 	if (command->tool != CHECK_SBATCH || !runs(command) || exports_none(command) ||
 	    cleans(rules->model, command))
