@@ -120,6 +120,12 @@ char *cli_job_script(struct cli_job *job, const struct cli_command *command,
 /* Prints what job->diag has gathered to stderr. CLI_FAILED when an error is among it. */
 enum cli_exit cli_job_report(struct cli_job *job);
 
+/* Every number of the plan and why, to standard output, as `srank explain` begins. */
+void cli_print_numbers(const struct cli_job *job);
+
+/* Which nodes and ranks each component of a heterogeneous job has. */
+void cli_print_components(const struct plan *plan);
+
 void cli_job_clear(struct cli_job *job);
 
 enum cli_write {

@@ -183,49 +183,6 @@ static int make_environment(const struct explain *explain, struct launch_facts *
 				&explain->settings, env, err);
 }
 
-static void print_number(const char *name, const char *value, const char *reason)
-{
-	printf("  %-17s %8s  ", name, value);
-	/* It may name a file. */
-	utf8_escape(stdout, reason);
-	putchar('\n');
-}
-
-static void print_given(const char *name, const struct spec_value *value)
-{
-	char reason[512];
-
-	if (!value->given)
-		return;
-	snprintf(reason, sizeof(reason), "given at %s:%" PRIu32 ":%" PRIu32,
-		 value->place.file, value->place.line, value->place.column);
-	print_number(name, value->text, reason);
-}
-
-static void print_numbers(const struct cli_job *job)
-{
-	const struct plan *plan = &job->plan;
-	char sentence[256], value[24];
-
-	plan_sentence(plan, sentence, sizeof(sentence));
-	printf("%s\n\n", sentence);
-	printf("launcher %s: %s (%s)\n\n", plan->launcher->name, plan->launcher->summary,
-	       plan->launcher_given ? "given" : "nothing was said; the default");
-	puts("numbers");
-	for (int i = 0; i < PLAN_QUANTITIES; i++) {
-		if (!plan_known(plan, i))
-			continue;
-		snprintf(value, sizeof(value), "%" PRIu64, plan_value(plan, i));
-		print_number(plan_quantity_name(i), value, plan->number[i].reason);
-	}
-	print_given("mem", &job->spec.resources.mem);
-	print_given("time", &job->spec.batch.time);
-	if (plan->checked_count)
-		puts("\nchecked");
-	for (size_t i = 0; i < plan->checked_count; i++)
-		printf("  %s\n", plan->checked[i]);
-}
-
 /* What the variable NAME is made from; LAUNCH_VALUE_TEXT: nothing with the port in it. */
 static enum launch_value value_of(const struct launch_launcher *launcher,
 				  const char *name)
@@ -299,7 +256,12 @@ static int print_rendezvous(const struct plan *plan, bool plugin,
 	int rc = 0;
 
 	if (!plugin) {
-		puts("\nThis site has no srank plugin: the tasks get what Slurm gives.");
+		puts(plan->launcher->bare ? "\nThis site has no srank plugin: the tasks "
+					    "get what Slurm "
+					    "gives."
+					  : "\nThe srank plugin is not at work here: "
+					    "shell code in the "
+					    "script tells the ranks who they are.");
 		return 0;
 	}
 	if (!plan->launcher->bare)
@@ -431,9 +393,9 @@ static int print_all(const struct explain *explain, const struct launch_facts *f
 	const struct cli_job *job = &explain->job;
 	int rc;
 
-	print_numbers(job);
-	rc = print_rendezvous(&job->plan, job->site.plugin.number, &explain->settings,
-			      facts, env, err);
+	cli_print_numbers(job);
+	rc = print_rendezvous(&job->plan, job->plan.means != SPEC_MEANS_SHELL,
+			      &explain->settings, facts, env, err);
 	if (rc < 0)
 		return rc;
 	print_ranks(explain);
@@ -482,7 +444,7 @@ static int settle(struct explain *explain, struct launch_facts *facts,
 
 	launch_settings_init(&explain->settings);
 	rc = launch_settings_parse(&explain->settings, job->plan.srank, err);
-	if (!job->site.plugin.number)
+	if (job->plan.means == SPEC_MEANS_SHELL)
 		explain->settings.gpus = LAUNCH_GPUS_NONE;
 	if (rc == 0)
 		rc = cli_place_begin(&explain->place, &job->spec, &job->plan,
@@ -495,6 +457,22 @@ static int settle(struct explain *explain, struct launch_facts *facts,
 	if (rc == 0)
 		rc = make_environment(explain, facts, env, err);
 	return rc;
+}
+
+/* The components have nodes of their own kind each: neither machine nor figure says so.
+ */
+static enum cli_exit explain_components(struct explain *explain,
+					const struct cli_command *command)
+{
+	if (explain->svg || explain->machine_file)
+		return cli_fail(command,
+				"%s: a heterogeneous job is neither drawn nor put on a "
+				"machine; explain each component as a spec of its own",
+				explain->job.file);
+	cli_job_report(&explain->job);
+	cli_print_numbers(&explain->job);
+	cli_print_components(&explain->job.plan);
+	return CLI_FINE;
 }
 
 static enum cli_exit explain_job(struct explain *explain,
@@ -574,7 +552,10 @@ enum cli_exit cli_explain(const struct cli_command *command, int argc, char **ar
 		code = CLI_FAILED;
 		goto out;
 	}
-	code = explain_job(&explain, command);
+	if (explain.job.plan.components_count)
+		code = explain_components(&explain, command);
+	else
+		code = explain_job(&explain, command);
 out:
 	cli_place_clear(&explain.place);
 	spec_machine_clear(&explain.machine);

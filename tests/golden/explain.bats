@@ -118,6 +118,56 @@ check() {
 	grep -qE '^ +11  node1 +3  3 ' out
 }
 
+@test "shell code in the place of the plugin" {
+	srank explain yolox-2x8.yaml -s plugin=off >out
+	grep -q '^The srank plugin is not at work here: shell code' out
+	refute grep -q SRANK= out
+	grep -qE '^ +11  node1 +3  3 ' out
+}
+
+@test "what was chosen, converted and made of parts, each with its reason" {
+	cat >site.yaml <<-'YAML'
+		mem_dialect: mem_per_cpu
+		partitions:
+		  small: {default: yes, nodes: 1, cpus_per_node: 64, gpus_per_node: 8}
+		  large: {nodes: 9, cpus_per_node: 96, gpus_per_node: 8}
+	YAML
+	srank explain yolox-2x8.yaml --site site.yaml -s batch.partition=null -s retry=2 \
+		-s batch.array=0-3 -s resources.cpus_per_gpu=null -s resources.cpus_per_task=auto >out 2>notes
+	grep -qx '  cpus_per_task           96  partition large: 96 CPUs / 1 task' out
+	# 64 GiB by 96 CPUs are 682.67 MiB.
+	grep -qx '  mem_per_cpu           683M  mem 64G x 1 a node / 96 CPUs' out
+	grep -qx '  partition            large  chosen: the job fits into it, and none is given' out
+	grep -qx '  array                  0-3  given' out
+	grep -qx '  signal            B:USR1@120  the job is started again (retry)' out
+	grep -qx '  requeue            requeue  the job is started again (retry)' out
+	grep -q 'note: the job does not fit into the default partition, small; large is taken' notes
+}
+
+@test "the samples of a step beside those that the learning rate is for" {
+	srank explain yolox-2x8.yaml -s mmdet.auto_scale_lr=null -s resources.nodes=1 >out 2>notes
+	grep -qx '  samples 64 = world_size 8 x batch_size 8, 1 times base_batch 64: the learning rate fits' out
+	[[ ! -s notes ]]
+	srank explain yolox-2x8.yaml -s mmdet.auto_scale_lr=null -s resources.gpus_per_node=4 \
+		-s mmdet.batch_size=2 -s mmdet.num_workers=5 >out 2>notes
+	grep -qx '  samples 16 = world_size 8 x batch_size 2, 0.25 times base_batch 64: the learning rate is not scaled' out
+	grep -qx '  num_workers              5  loaders of a rank, which has 6 CPUs' out
+	grep -qF 'it should be multiplied by 1/4' notes
+}
+
+@test "components of a heterogeneous job: numbers and ranks of each" {
+	cat >het.yaml <<-'YAML'
+		run: {script: a.py}
+		het: [{resources: {nodes: 1, gpus_per_node: 2}}, {resources: {nodes: 2, gpus_per_node: 1}}]
+	YAML
+	srank explain het.yaml >out
+	[[ $(head -n 1 out) == '1 node x 2 tasks + 2 nodes x 1 task = 4 ranks' ]]
+	(($(grep -c '^component [01]: numbers$' out) == 2))
+	grep -qx '          1  1 to 2           2 to 3' out
+	run srank explain het.yaml --svg x.svg
+	[[ $status -eq 1 && $output == *'neither drawn nor put on a machine'* && ! -e x.svg ]]
+}
+
 @test "a fault in the spec: exit 1, nothing on standard output" {
 	run srank explain yolox-2x8.yaml -s resources.gpus=3
 	[[ $status -eq 1 ]]
