@@ -919,9 +919,9 @@ static void follow_assignments(struct check_follow *follow, const struct shell_n
 		}
 		if (at->append && !at->array && name->now.set && !name->now.array &&
 		    name->now.value.length < 4096) {
-			/* X+=y has the blank that stands in y, and no other. */
 			struct check_value both[] = {name->now.value, value};
-			struct check_value joined = check_value_join(follow, both, 2);
+			struct check_value joined =
+				check_value_join(follow, both, 2, '\0');
 
 			assignment = check_bind(follow, at->name, &joined, false, export,
 						at->range, at->name_range);

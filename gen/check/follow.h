@@ -149,9 +149,10 @@ struct check_value check_value_part(struct check_follow *follow,
 				    const struct check_value *value, size_t at,
 				    size_t length);
 
-/* VALUES with blanks between them. */
+/* VALUES as one, with BETWEEN between them; '\0': nothing. */
 struct check_value check_value_join(struct check_follow *follow,
-				    const struct check_value *values, size_t count);
+				    const struct check_value *values, size_t count,
+				    char between);
 
 /* Text that stands nowhere in the script, or at RANGE. */
 struct check_value check_value_text(struct check_follow *follow, const char *text,

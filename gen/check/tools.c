@@ -437,8 +437,8 @@ static void follow_string(struct check_follow *follow, struct check_command *com
 
 static void follow_eval(struct check_follow *follow, struct check_command *command)
 {
-	const struct check_value text =
-		check_value_join(follow, command->words + 1, command->words_count - 1);
+	const struct check_value text = check_value_join(follow, command->words + 1,
+							 command->words_count - 1, ' ');
 
 	for (size_t i = 0; i < text.expansions_count; i++)
 		follow->sourced |= !text.expansions[i].quoted ||

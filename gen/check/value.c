@@ -747,8 +747,8 @@ static struct check_number substitution_number(struct check_follow *follow, size
 	} else if (is_command(end, "shuf")) {
 		number = shuffled(end);
 	} else if (is_command(end, "expr") && end->words_count > 1) {
-		struct check_value sum =
-			check_value_join(follow, end->words + 1, end->words_count - 1);
+		struct check_value sum = check_value_join(follow, end->words + 1,
+							  end->words_count - 1, ' ');
 		bool ignored;
 
 		/* expr knows no octal. */
@@ -1092,10 +1092,73 @@ static void put_parameter(struct building *b, const struct shell_piece *piece)
 	put_expansion(b, piece, &expansion);
 }
 
+/*
+ * In $((X + 1)) X is expanded without a $: names that are no constants, as expansions
+ * beside those of EXPRESSION, in B.
+ */
+static void add_names(struct building *b, const struct check_value *expression)
+{
+	struct check_follow *follow = b->follow;
+	size_t next = 0, end;
+
+	for (size_t i = 0; i < expression->expansions_count; i++)
+		add_expansion(b, &expression->expansions[i],
+			      expression->expansions[i].at);
+	for (size_t at = 0; at < expression->length && follow->rc == 0; at = end) {
+		const char *text = expression->text + at;
+		struct check_expansion expansion = {.kind = CHECK_PARAMETER, .op = ""};
+		const struct check_binding *binding;
+		const struct check_name *name;
+
+		end = at + 1;
+		if (next < expression->expansions_count &&
+		    expression->expansions[next].at == at) {
+			end = at + expression->expansions[next++].length;
+			continue;
+		}
+		if (isdigit((unsigned char)*text)) {
+			while (end < expression->length &&
+			       isalnum((unsigned char)expression->text[end]))
+				end++;
+			continue;
+		}
+		if (!isalpha((unsigned char)*text) && *text != '_')
+			continue;
+		while (end < expression->length &&
+		       (isalnum((unsigned char)expression->text[end]) ||
+			expression->text[end] == '_'))
+			end++;
+		name = check_name_find(follow, text, end - at);
+		if (!name)
+			return;
+		binding = check_visible(follow, name);
+		if (binding && binding->set && binding->value.constant)
+			continue;
+		expansion.name = name->name;
+		expansion.shell = follow->shell;
+		expansion.length = (uint32_t)(end - at);
+		expansion.number = name_number(follow, text, end - at);
+		expansion.range = expression->range;
+		if (expression->origins)
+			expansion.range =
+				(struct script_range){expression->origins[at],
+						      expression->origins[end - 1] + 1};
+		if (expansion.range.end <= expansion.range.begin)
+			expansion.range = expression->range;
+		if (binding) {
+			expansion.through = binding->assignment;
+			expansion.inner = binding->value.expansions;
+			expansion.inner_count = binding->value.expansions_count;
+		}
+		add_expansion(b, &expansion, at);
+	}
+}
+
 static void put_arithmetic(struct building *b, const struct shell_piece *piece)
 {
 	struct check_follow *follow = b->follow;
 	struct check_expansion expansion = {.kind = CHECK_ARITHMETIC, .op = ""};
+	struct building inner = {.follow = follow};
 	struct check_value expression;
 
 	if (piece->outer) {
@@ -1104,8 +1167,8 @@ static void put_arithmetic(struct building *b, const struct shell_piece *piece)
 	}
 	expression = check_evaluate(follow, piece->operand);
 	expansion.number = check_arithmetic(follow, &expression, &expansion.octal);
-	if (check_exact(&expansion.number) && !expansion.number.varies &&
-	    expression.constant) {
+	add_names(&inner, &expression);
+	if (check_exact(&expansion.number) && inner.expansions_count == 0) {
 		char digits[24];
 		struct check_value value;
 
@@ -1114,8 +1177,8 @@ static void put_arithmetic(struct building *b, const struct shell_piece *piece)
 		put_value(b, &value, NULL, piece->range, true);
 		return;
 	}
-	expansion.inner = expression.expansions;
-	expansion.inner_count = expression.expansions_count;
+	expansion.inner = inner.expansions;
+	expansion.inner_count = inner.expansions_count;
 	put_expansion(b, piece, &expansion);
 }
 
@@ -1278,13 +1341,15 @@ struct check_value check_value_part(struct check_follow *follow,
 }
 
 struct check_value check_value_join(struct check_follow *follow,
-				    const struct check_value *values, size_t count)
+				    const struct check_value *values, size_t count,
+				    char between)
 {
 	struct building b = {.follow = follow, .some = true};
 
 	for (size_t i = 0; i < count; i++) {
-		if (i > 0)
-			put(&b, ' ', values[i].range.begin, values[i].range.begin, false);
+		if (i > 0 && between)
+			put(&b, between, values[i].range.begin, values[i].range.begin,
+			    false);
 		put_value(&b, &values[i], NULL, (struct script_range){0}, true);
 	}
 	if (count > 0)
