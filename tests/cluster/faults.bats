@@ -8,6 +8,7 @@
 # Quoted text is for the shell of a task; each test is a process of its own, and bats sets $stderr.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 bats_require_minimum_version 1.5.0
+load helpers
 
 readonly PLUGIN=/mnt/spank_srank_faults.so
 
@@ -32,11 +33,6 @@ setup_file()
 teardown_file()
 {
 	cluster down
-}
-
-cluster()
-{
-	"$BATS_TEST_DIRNAME/cluster" "$@"
 }
 
 # A command as the researcher on the login host. What hangs is ended, and fails the test.
@@ -105,18 +101,20 @@ step()
 # does not and fails the job. Its step is left out, for it is what `step` is about.
 script()
 {
+	local job
 	user rm -f ran
-	run --separate-stderr user env SRANK=torch sbatch --wait --quiet --output=/dev/null job
+	job=$(user env SRANK=torch sbatch --parsable --output=/dev/null job 2>/dev/null)
+	run job_ended 60 "$job"
 	case $1:$status in
 	runs:0)
 		[[ $(user cat ran) == "${2-} first" ]]
 		;;
-	fails:[1-9]*)
-		[[ $status != 124 ]]
+	fails:1)
+		[[ $output != *still* ]]
 		! user test -e ran
 		;;
 	*)
-		echo "$what: sbatch ended with $status, and the script is one that $1" >&2
+		echo "$what: $output, and the script is one that $1" >&2
 		return 1
 		;;
 	esac

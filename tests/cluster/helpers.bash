@@ -61,16 +61,21 @@ give() {
 }
 
 # job_ends SECONDS SBATCH-ARGUMENT...: submits, waits for the end, and fails unless the job is
-# COMPLETED. Not sbatch --wait, which looks after 2, 10 and then every 32 seconds.
+# COMPLETED.
 job_ends() {
-	local seconds=$1 deadline=$((SECONDS + $1)) job state
-	shift
-	job=$(as_researcher sbatch --parsable "$@")
+	job_ended "$1" "$(as_researcher sbatch --parsable "${@:2}")"
+}
+
+# job_ended SECONDS JOB: the same for one that is submitted. Not sbatch --wait, which looks after 2,
+# 10 and then every 32 seconds.
+job_ended() {
+	local seconds=$1 deadline=$((SECONDS + $1)) job=$2 state
 	while :; do
-		state=$(as_researcher squeue --noheader --states=all --jobs="$job" --format=%T)
+		# One for each component of a heterogeneous job.
+		state=$(as_researcher squeue --noheader --states=all --jobs="$job" --format=%T | sort -u)
 		case $state in
 		COMPLETED) return 0 ;;
-		PENDING | CONFIGURING | RUNNING | COMPLETING) ;;
+		*PENDING* | *CONFIGURING* | *RUNNING* | *COMPLETING*) ;;
 		*)
 			echo "job $job: $state"
 			return 1

@@ -8,6 +8,7 @@
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 
 bats_require_minimum_version 1.5.0
+load helpers
 
 # Mounted into the hosts, so that slurmd, too, has it from its start.
 readonly PLUGIN=/mnt/spank_srank.so
@@ -60,11 +61,6 @@ teardown()
 	fi
 }
 
-cluster()
-{
-	"$BATS_TEST_DIRNAME/cluster" "$@"
-}
-
 # A command as root on a host.
 on()
 {
@@ -87,7 +83,7 @@ write()
 # for the one before, each release in its own words.
 batch()
 {
-	user sbatch --wait --quiet --output=out.txt --error=err.txt "$@" || true
+	job_ended 100 "$(user sbatch --parsable --output=out.txt --error=err.txt "$@")" >&2 || true
 	user cat err.txt >&2
 	user cat out.txt
 }
@@ -420,8 +416,7 @@ need_pmix()
 	END
 	for line in required optional; do
 		cluster plugstack "$line $PLUGIN"
-		run user env MASTER_PORT=69420 sbatch --srank --wait --quiet --output=out.txt job
-		[[ $status == 0 ]]
+		job_ended 60 "$(user env MASTER_PORT=69420 sbatch --srank --parsable --output=out.txt job)"
 		run user cat out.txt
 		[[ $output == *'MASTER_PORT=69420'*'the script runs without'* && $output == *'ran unset'* ]]
 	done

@@ -8,6 +8,7 @@
 # Quoted text is for the shell of a task; each test is a process of its own, and bats sets $stderr.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154
 bats_require_minimum_version 1.5.0
+load helpers
 
 # The same path in all hosts, another file in login.
 readonly PLUGIN=/mnt/spank_srank_faults.so
@@ -76,11 +77,6 @@ setup()
 	cluster plugstack "optional $PLUGIN"
 }
 
-cluster()
-{
-	"$BATS_TEST_DIRNAME/cluster" "$@"
-}
-
 user()
 {
 	timeout 60 "$BATS_TEST_DIRNAME/cluster" run --user researcher login -- "$@" </dev/null
@@ -142,9 +138,9 @@ no_report()
 		LD_PRELOAD=$SANITIZER srun env -u LD_PRELOAD show
 	END
 	for option in torch addr=ip off; do
-		run user sbatch --wait --quiet --output=out "--srank=$option" job
+		job_ended 60 "$(user sbatch --parsable --output=out "--srank=$option" job)"
 		user cat out
-		[[ $status == 0 && $(user cat out | wc -l) == 2 ]]
+		[[ $(user cat out | wc -l) == 2 ]]
 	done
 	no_report
 }
