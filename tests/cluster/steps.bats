@@ -31,6 +31,13 @@ teardown()
 	need_nodes
 }
 
+# More than the node has CPUs for, as people start on a login node by mistake.
+@test "three hundred tasks" {
+	good srun --srank=torch,verbose --overcommit -N2 -n300 -m cyclic step-show
+	meets '?'
+	[[ $(cut -d ' ' -f 6 <<<"$output" | sort -u) == 150 ]]
+}
+
 # Four tasks on each of three nodes.
 readonly TWELVE=(salloc --quiet -N3 -n12 -c16)
 
