@@ -487,4 +487,7 @@ refuses()
 	cluster install "$BATS_TEST_TMPDIR/other_srank.so"
 	once "optional $PLUGIN port=20902" "optional $other port=20901"
 	once "optional $other port=20902" "required $PLUGIN port=20901"
+	# By what they know each other is none of the tasks' business.
+	good srun "${TWO[@]}" --srank env
+	[[ $output == *SRANK_VERSION=* && $output != *SRANK_PLUGIN* ]]
 }

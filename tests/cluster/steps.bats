@@ -211,7 +211,7 @@ readonly TWELVE=(salloc --quiet -N3 -n12 -c16)
 		#!/bin/bash
 		#SBATCH -w node3 -N1 -n2
 		#SBATCH hetjob
-		#SBATCH -w node[1-2] -N2 -n4 -c16
+		#SBATCH -w node[1-2] -N2 -n4 --ntasks-per-node=2 -c16
 		echo $MASTER_ADDR
 		srun --het-group=0,1 step-show >all
 		srun --het-group=1 -m cyclic step-show >one
@@ -228,8 +228,7 @@ readonly TWELVE=(salloc --quiet -N3 -n12 -c16)
 	wrote all
 	meets '?' node3
 	wrote one
-	# Four tasks on two nodes; 24.11 puts three of them on the first.
-	meets '?'
+	meets 1,2,1,2
 	wrote parts
 	meets '?' node3
 	wrote none
