@@ -325,13 +325,17 @@ static void print_source(const struct diag *diag, const struct diag_item *item,
 	fprintf(out, "%s\n", end);
 }
 
-static void print_why(const struct diag *diag, size_t index, FILE *out)
+/* An item without a fix only shows a further place of another. */
+static void print_why(const struct diag *diag, size_t index, const char **last, FILE *out)
 {
-	const char *rule = diag->items[index].rule;
-	const char *why = diag->why ? diag->why(rule) : NULL;
+	const struct diag_item *item = &diag->items[index];
+	const char *why = diag->why && item->fix ? diag->why(item->rule) : NULL;
 
-	if (!why || (index > 0 && strcmp(diag->items[index - 1].rule, rule) == 0))
+	if (!why)
 		return;
+	if (*last && strcmp(*last, item->rule) == 0)
+		return;
+	*last = item->rule;
 	fputs("  why: ", out);
 	utf8_escape(out, why);
 	fputc('\n', out);
@@ -341,6 +345,7 @@ void diag_print(struct diag *diag, FILE *out, unsigned int look)
 {
 	bool colour = look & DIAG_COLOUR;
 	struct cursor cursor = {0};
+	const char *last = NULL;
 
 	diag_sort(diag);
 	for (size_t i = 0; i < diag->count; i++) {
@@ -366,7 +371,7 @@ void diag_print(struct diag *diag, FILE *out, unsigned int look)
 		fprintf(out, " [%s]\n", item->rule);
 		if (look & DIAG_SOURCE)
 			print_source(diag, item, &cursor, out, tint, end);
-		print_why(diag, i, out);
+		print_why(diag, i, &last, out);
 		if (item->fix && !(look & DIAG_NO_FIX)) {
 			fputs("  fix: ", out);
 			utf8_escape(out, item->fix);

@@ -56,8 +56,8 @@ struct diag {
 	size_t sources_count;
 	bool lost; /* an item was lost for want of memory; it is counted all the same */
 	bool fixable; /* the item added last is there, and is the last of items */
-	/* What diag_print() says of a rule besides, on a line of its own; NULL: nothing.
-	 */
+	/* What diag_print() says of an item's rule besides, where there is a fix; NULL:
+	 * nothing. */
 	const char *(*why)(const char *rule);
 };
 

@@ -237,6 +237,7 @@ int check_script(const char *file, const char *text, size_t length,
 		rules_launchers,  rules_rendezvous, rules_devices,   rules_job,
 	};
 	struct check_model model = {0};
+	size_t errors;
 	struct check_request request = {
 		.file = file,
 		.text = text,
@@ -256,9 +257,14 @@ int check_script(const char *file, const char *text, size_t length,
 	};
 
 	rules.rc = check_model_make(&model, &request);
+	errors = diag->errors;
 	diag_source(diag, file, text, length);
-	for (size_t i = 0; rules.rc == 0 && i < sizeof(all) / sizeof(*all); i++)
+	for (size_t i = 0; rules.rc == 0 && i < sizeof(all) / sizeof(*all); i++) {
 		all[i](&rules);
+		/* The first two are about the header's form. */
+		if (i < 2 && diag->errors > errors)
+			rules.header_is_faulty = true;
+	}
 	check_model_clear(&model);
 	return rules.rc;
 }

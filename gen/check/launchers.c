@@ -86,7 +86,7 @@ static void too_often(struct rules *rules, const struct check_launch *launch)
 	const struct script_use *use =
 		job->ntasks_per_node ? job->ntasks_per_node : job->ntasks;
 	int64_t copies = exactly(&launch->copies_per_node);
-	int64_t workers = said(launch, CHECK_KEY_NPROC);
+	int64_t workers = said(launch, CHECK_KEY_NPROC), cpus;
 
 	if (copies < 2)
 		return;
@@ -118,9 +118,18 @@ static void too_often(struct rules *rules, const struct check_launch *launch)
 				copies * workers))
 			return;
 	}
+	cpus = exactly(&job->amount[CHECK_CPUS_PER_TASK].number);
+	if (job->cpus_per_task && cpus > 0)
+		rules_fix(rules,
+			  "one task a node: --ntasks-per-node=1 --cpus-per-task=" LL
+			  ", also on srun%s",
+			  copies * cpus,
+			  is_launcher(launch)
+				  ? "; or no launcher, and a rank for each task"
+				  : "");
 	if (use)
 		rules_also(rules, use->range,
-			   "--%s=%s starts " LL " launchers on each node",
+			   "--%s=%s starts " LL " of them on each node",
 			   use->option->name, use->value ? use->value : "", copies);
 }
 
@@ -439,6 +448,8 @@ static void edit_number(struct rules *rules, const struct check_setting *setting
 	struct script_range range = setting->value.source;
 	uint32_t end = range.end;
 
+	if (rules->header_is_faulty)
+		return;
 	/* --nnodes=4 is one word, NPROC=8 another. */
 	while (end > range.begin && isdigit((unsigned char)text[end - 1]))
 		end--;

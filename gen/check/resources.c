@@ -273,6 +273,9 @@ static void tasks(struct rules *rules, const struct check_job *job)
 				       : ", which is only an upper limit then")) {
 		return;
 	}
+	if (ntasks % nodes == 0)
+		rules_fix(rules, "write --ntasks-per-node=" LL ", or --ntasks=" LL,
+			  ntasks / nodes, nodes * per_node);
 	rules_also(rules, job->ntasks_per_node->range,
 		   "--ntasks-per-node=" LL " x " LL " nodes are " LL " tasks", per_node,
 		   nodes, nodes * per_node);

@@ -131,7 +131,8 @@ struct rules {
 	struct diag *diag;
 	struct check_edits *edits; /* NULL: none wanted */
 	const struct check_rule
-		*rule; /* of the finding told last; NULL: it was not told */
+		*rule;         /* of the finding told last; NULL: it was not told */
+	bool header_is_faulty; /* so its numbers may not be what was meant */
 	int rc;
 };
 
