@@ -706,9 +706,14 @@ static int read_section(struct reader *reader, const struct spec_field *field,
 	const char *outer = reader->section;
 	int rc;
 
-	if (node->kind != SPEC_NODE_MAPPING)
-		return read_value(reader, base,
-				  spec_field_find(field->fields, field->shorthand), node);
+	if (node->kind != SPEC_NODE_MAPPING) {
+		/* By the name that stands in the spec. */
+		struct spec_field part =
+			*spec_field_find(field->fields, field->shorthand);
+
+		part.name = field->name;
+		return read_value(reader, base, &part, node);
+	}
 	reader->section = field->name;
 	rc = read_fields(reader, base, field->fields, node);
 	reader->section = outer;

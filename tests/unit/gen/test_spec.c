@@ -470,11 +470,11 @@ static void faults(void **state)
 		 "job.yaml:1:28: error: cpus_per_task: 'all' is not a whole number of at "
 		 "least 1, or one of: auto [spec-value]\n"},
 		{"batch: {array: 9-0, signal: USR9, mail_type: [END, ENDS]}\n",
-		 "job.yaml:1:16: error: range: '9-0' is not a list of indices that "
+		 "job.yaml:1:16: error: array: '9-0' is not a list of indices that "
 		 "sbatch "
 		 "takes: 0-9, 1,3,5-9:2, with %N behind it for N at a time "
 		 "[spec-value]\n"
-		 "job.yaml:1:29: error: name: 'USR9' is not a signal that sbatch takes: "
+		 "job.yaml:1:29: error: signal: 'USR9' is not a signal that sbatch takes: "
 		 "[B:]NAME[@SECONDS], as B:USR1@120 [spec-value]\n"
 		 "job.yaml:1:52: error: mail_type: 'ENDS' is not one of: NONE BEGIN END "
 		 "FAIL REQUEUE ALL INVALID_DEPEND STAGE_OUT TIME_LIMIT TIME_LIMIT_90 "
