@@ -53,6 +53,22 @@ static inline slurm_step_layout_t *srank_step_layout(uint32_t job_id, uint32_t s
 }
 
 /*
+ * What slurmctld knows of a job, by one message. 0 with JOBS, to be freed by
+ * slurm_free_job_info_msg(), or -1 with Slurm's errno.
+ */
+static inline int srank_load_job(job_info_msg_t **jobs, uint32_t job_id)
+{
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+	slurm_step_id_t id = {
+		.job_id = job_id, .step_id = NO_VAL, .step_het_comp = NO_VAL};
+
+	return slurm_load_job(jobs, id, 0);
+#else
+	return slurm_load_job(jobs, job_id, 0);
+#endif
+}
+
+/*
  * Of src/common/read_config.c and src/common/xmalloc.c, the same in all releases, and in
  * no header that is installed. Weak, so that the plugin goes without in one that has lost
  * them.

@@ -115,7 +115,7 @@ uint32_t srank_layout_leader(uint32_t job_id)
 	uint32_t leader = job_id;
 	job_info_msg_t *jobs;
 
-	if (slurm_load_job(&jobs, job_id, 0))
+	if (srank_load_job(&jobs, job_id))
 		return job_id;
 	for (uint32_t i = 0; i < jobs->record_count; i++) {
 		if (jobs->job_array[i].job_id == job_id && jobs->job_array[i].het_job_id)
