@@ -120,6 +120,48 @@ static int write_jobs(struct plan_work *work, FILE *out, const char *separator,
 	return rc;
 }
 
+/*
+ * TYPE:JOB[:JOB...] or singleton, with all commas or all question marks between
+ * (sbatch.1, --dependency). A shell's $ID, which nobody expands, is what usually is
+ * wrong.
+ */
+static bool is_condition(const char *text)
+{
+	static const char *const types[] = {"after",      "afterany",  "afterok",
+					    "afternotok", "aftercorr", "afterburstbuffer",
+					    "expand"};
+
+	for (;; text++) {
+		char part[256];
+		const size_t size = strcspn(text, ",?");
+		char *name = part, *rest;
+		bool known = false;
+
+		if (size >= sizeof(part))
+			return true;
+		snprintf(part, sizeof(part), "%.*s", (int)size, text);
+		rest = strchr(part, ':');
+		if (rest)
+			*rest++ = '\0';
+		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+			known |= strcasecmp(name, types[i]) == 0;
+		if (rest ? !known : strcasecmp(name, "singleton") != 0)
+			return false;
+		while (rest) {
+			char *end = strchr(rest, ':');
+
+			if (end)
+				*end++ = '\0';
+			if (!is_job(rest, strcasecmp(name, "after") == 0))
+				return false;
+			rest = end;
+		}
+		text += size;
+		if (*text == '\0')
+			return true;
+	}
+}
+
 static int take_dependency(struct plan_work *work)
 {
 	const struct spec *spec = work->spec;
@@ -157,6 +199,13 @@ static int take_dependency(struct plan_work *work)
 		diag_add(work->diag, DIAG_ERROR, "plan-batch", &condition->place,
 			 "dependency.condition is all of the dependency, but other keys "
 			 "of it are given, too");
+		result = -EINVAL;
+	}
+	if (condition->given && !is_condition(condition->text)) {
+		diag_add(work->diag, DIAG_ERROR, "plan-batch", &condition->place,
+			 "dependency: '%.60s' is not what sbatch takes: TYPE:JOB:JOB or "
+			 "singleton, as afterok:123:124,singleton",
+			 condition->text);
 		result = -EINVAL;
 	}
 	if (condition->given)

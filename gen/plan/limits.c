@@ -311,7 +311,8 @@ static int check_gpus(struct plan_work *work)
 int plan_check_limits(struct plan_work *work)
 {
 	static int (*const always[])(struct plan_work *) = {
-		check_dialect, check_select, check_version, check_segment, check_gpus,
+		check_dialect, check_select, check_version,
+		check_segment, check_gpus,   plan_check_nodelist,
 	};
 	static int (*const known[])(struct plan_work *) = {
 		check_numbers,

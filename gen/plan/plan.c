@@ -364,6 +364,7 @@ static int make_rest(struct plan_work *work)
 	int (*const parts[])(struct plan_work *) = {
 		plan_resolve_run,
 		plan_resolve_batch,
+		plan_check_values,
 	};
 	int result = 0;
 

@@ -93,5 +93,11 @@ int plan_add_arg(struct plan_work *work, const char *text);
 /* Fills plan->batch, but for the partition. */
 int plan_resolve_batch(struct plan_work *work);
 
+/* Values that do not go together, or have a form that sbatch refuses. */
+int plan_check_values(struct plan_work *work);
+
+/* batch.nodelist against the nodes of the job. */
+int plan_check_nodelist(struct plan_work *work);
+
 /* Fills plan->means, rendezvous, env, srank. */
 int plan_resolve_settings(struct plan_work *work);

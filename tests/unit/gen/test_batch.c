@@ -190,7 +190,15 @@ static void faults(void **state)
 		 "123_4 [plan-batch]\n"
 		 "job.yaml:3:35: error: afterok: '1+2' is not the id of a job, as 123 or "
 		 "123_4 [plan-batch]\n"},
-		{"batch: {dependency: {condition: a, singleton: yes}}",
+		{"batch: {dependency: 'afterok:$ID'}",
+		 "job.yaml:3:21: error: dependency: 'afterok:$ID' is not what sbatch "
+		 "takes: TYPE:JOB:JOB or singleton, as afterok:123:124,singleton "
+		 "[plan-batch]\n"},
+		{"batch: {dependency: 'afterok:1,after'}",
+		 "job.yaml:3:21: error: dependency: 'afterok:1,after' is not what sbatch "
+		 "takes: TYPE:JOB:JOB or singleton, as afterok:123:124,singleton "
+		 "[plan-batch]\n"},
+		{"batch: {dependency: {condition: 'after:1+5', singleton: yes}}",
 		 "job.yaml:3:33: error: dependency.condition is all of the dependency, "
 		 "but other keys of it are given, too [plan-batch]\n"},
 		{"batch: {signal: {before: 60}}",
@@ -219,6 +227,29 @@ static void faults(void **state)
 		 "--tres-bind=VALUE [plan-batch]\n"
 		 "job.yaml:3:36: error: extra: 'y' is not a long option, as "
 		 "--tres-bind=VALUE [plan-batch]\n"},
+		/* Values that do not go together. */
+		{"container: {mounts: /a, home: yes}\nconda: {root: /c}",
+		 "job.yaml:3:21: error: container.mounts is given without "
+		 "container.image "
+		 "[plan-value]\n"
+		 "job.yaml:3:31: error: container.home is given without container.image "
+		 "[plan-value]\n"
+		 "job.yaml:4:15: error: conda.root is given without conda.env "
+		 "[plan-value]\n"},
+		{"container: {image: i, env: [A, 1B, C-D]}",
+		 "job.yaml:3:32: error: container.env: '1B' cannot be the name of a "
+		 "variable [plan-value]\n"
+		 "job.yaml:3:36: error: container.env: 'C-D' cannot be the name of a "
+		 "variable [plan-value]\n"},
+		{"batch: {time: 10, time_min: 20}",
+		 "job.yaml:3:29: error: time_min 20 is longer than time 10 "
+		 "[plan-value]\n"},
+		{"batch: {nodelist: 'n[1-2', exclude: m7}",
+		 "job.yaml:3:19: error: nodelist: 'n[1-2' is not a list of nodes, as "
+		 "n[1-4],m7 [plan-value]\n"},
+		{"batch: {nodelist: n7, exclude: 'm1,n[5-9]'}",
+		 "job.yaml:3:32: error: node n7 is in exclude and in nodelist "
+		 "[plan-value]\n"},
 		/* Settings. */
 		{"rendezvous: {elastic: '1:2'}",
 		 "job.yaml:3:23: error: elastic is for launcher torchrun, and the "
@@ -277,6 +308,68 @@ static void faults(void **state)
 		job_make(&job, text, NULL);
 		assert_int_equal(job.rc, -EINVAL);
 		assert_diag(&job.diag, rows[i].expected);
+		job_clear(&job);
+	}
+}
+
+static void gres_and_switches(void **state)
+{
+	static const struct {
+		const char *resources, *message; /* NULL: fine */
+	} rows[] = {
+		{"gres: [nvme:1, 'tape:lto:2']", NULL},
+		{"gres: gpu:4", "gres `gpu:4` asks for GPUs, which gpus_per_node and "
+				"gpu_type do"},
+		{"gres: [gpu]",
+		 "gres `gpu` asks for GPUs, which gpus_per_node and gpu_type do"},
+		{"gres: gpus:1", NULL},
+		{"switches: 2", NULL},
+		{"switches: '1@12:00:00'", NULL},
+		{"switches: '1@4h'", "switches: '1@4h' is not a number of switches, with "
+				     "@TIME behind it for how long to wait for them"},
+		{"switches: x", "switches: 'x' is not a number of switches, with @TIME "
+				"behind it for how long to wait for them"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job job;
+		char text[128];
+
+		print_message("# row %zu\n", i);
+		snprintf(text, sizeof(text),
+			 "run: {script: a.py}\nresources: {nodes: 1, %s}\n",
+			 rows[i].resources);
+		job_make(&job, text, NULL);
+		assert_int_equal(job.rc, rows[i].message ? -EINVAL : 0);
+		if (rows[i].message)
+			assert_string_equal(job.diag.items[0].message, rows[i].message);
+		job_clear(&job);
+	}
+}
+
+/* More nodes by name than the job has: Slurm 24.11 picks, older ones refuse. */
+static void nodes_by_name(void **state)
+{
+	static const struct {
+		const char *slurm;
+		int rc;
+		size_t count;
+	} rows[] = {
+		{"slurm: '22.05'", -EINVAL, 1},
+		{"name: x", 0, 1},
+		{"slurm: '24.11'", 0, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job job;
+
+		job_make(&job, RUN "batch: {nodelist: 'n[1-3]'}\n", rows[i].slurm);
+		assert_int_equal(job.rc, rows[i].rc);
+		assert_int_equal(job.diag.count, rows[i].count);
+		job_clear(&job);
+		job_make(&job, RUN "batch: {nodelist: n1}\n", rows[i].slurm);
+		assert_int_equal(job.rc, 0);
+		assert_int_equal(job.diag.count, 0);
 		job_clear(&job);
 	}
 }
@@ -488,6 +581,8 @@ int main(void)
 		cmocka_unit_test(where_ranks_meet_without_the_plugin),
 		cmocka_unit_test(variables),
 		cmocka_unit_test(faults),
+		cmocka_unit_test(gres_and_switches),
+		cmocka_unit_test(nodes_by_name),
 		cmocka_unit_test(points_of_a_sweep),
 		cmocka_unit_test(a_point_is_a_spec),
 		cmocka_unit_test(a_point_of_components),
