@@ -531,7 +531,6 @@ static bool add_handler(struct script_work *work, struct script_value *root)
 	const bool on_timeout = retried && (!spec->retry.on.given ||
 					    has_option(&spec->retry.on, "timeout"));
 	const bool on_fail = retried && has_option(&spec->retry.on, "fail");
-	const bool forward = spec->batch.signal.name.given;
 	const bool trapped = batch->signal_parts.name && batch->signal_parts.batch;
 	const uint32_t before = batch->signal_parts.before;
 	const bool handled = trapped || on_fail;
@@ -545,7 +544,6 @@ static bool add_handler(struct script_work *work, struct script_value *root)
 			  batch->signal_parts.name ? batch->signal_parts.name : "");
 	script_value_flag(root, "trapped", trapped);
 	script_value_number(root, "signal_before", before);
-	script_value_flag(root, "forward", forward);
 	add_number(root, "grace", on_timeout,
 		   before > 2 * GRACE_MARGIN ? before - GRACE_MARGIN : before / 2);
 	return handled;
@@ -717,8 +715,7 @@ int script_context(struct script_work *work, struct script_value **result)
 	add_true(root, "preflight", &spec->preflight);
 	handled = add_handler(work, root);
 	/* A launcher of ranks would die of a signal that is meant for them. */
-	passed = plan->batch.signal_parts.name && spec->batch.signal.name.given &&
-		 plan->shape == LAUNCH_NODE;
+	passed = plan->batch.signal_parts.name && plan->shape == LAUNCH_NODE;
 	script_value_flag(root, "passed", passed);
 	add_shell(work, root, &settings);
 	script_value_flag(

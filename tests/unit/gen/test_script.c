@@ -218,6 +218,64 @@ static void headers(void **state)
 		{"launcher: torch\nresources: {nodes: 1, gpus: 2, gpu_type: h100}\n" ENDS,
 		 "gpu_dialect: gpus_per_node\n",
 		 "--nodes=1\n--ntasks-per-node=2\n--gpus-per-node=h100:2\n"},
+		/* On several nodes --gpus alone is spread unevenly. */
+		{"launcher: torch\n" TWO_BY_FOUR ENDS, "gpu_dialect: gpus\n",
+		 "--nodes=2\n--ntasks-per-node=4\n--cpus-per-task=3\n--gpus=8\n"
+		 "--gpus-per-node=4\n"},
+		{"launcher: torch\nresources: {nodes: 1, gpus: 2}\n" ENDS,
+		 "gpu_dialect: gpus\n", "--nodes=1\n--ntasks-per-node=2\n--gpus=2\n"},
+		/* Other generic resources beside the GPUs. */
+		{"launcher: torch\nresources: {nodes: 1, gpus: 2, gres: ['nvme:1', "
+		 "'x:2']}\n" ENDS,
+		 NULL, "--nodes=1\n--ntasks-per-node=2\n--gres=gpu:2,nvme:1,x:2\n"},
+		{"launcher: torch\nresources: {nodes: 1, gpus: 2, gres: "
+		 "['nvme:1']}\n" ENDS,
+		 "gpu_dialect: gpus_per_node\n",
+		 "--nodes=1\n--ntasks-per-node=2\n--gpus-per-node=2\n--gres=nvme:1\n"},
+		/* Memory in the site's way. */
+		{"launcher: torch\nresources: {nodes: 1, gpus: 2, mem_per_gpu: "
+		 "8G}\n" ENDS,
+		 NULL,
+		 "--nodes=1\n--ntasks-per-node=2\n--gres=gpu:2\n--mem-per-gpu=8G\n"},
+		{"launcher: torch\nresources: {nodes: 1, gpus: 2, mem_per_gpu: "
+		 "8G}\n" ENDS,
+		 "mem_dialect: none\n", "--nodes=1\n--ntasks-per-node=2\n--gres=gpu:2\n"},
+		/* What the queue is told. */
+		{"launcher: torch\nresources: {nodes: 1, ntasks: 1, licenses: 'a:1', "
+		 "tmp: "
+		 "10G, hint: nomultithread}\n"
+		 "batch: {comment: a b, clusters: c1, wckey: w, nodelist: 'n[1-2]', "
+		 "exclude: n3, time: 9, time_min: 5,\n"
+		 "  begin: now+1hour, deadline: '2030-01-01', nice: -5, priority: 7, "
+		 "hold: "
+		 "yes, array: 0-3%2,\n"
+		 "  dependency: {afterok: [1, 2], singleton: yes, any: yes}, requeue: "
+		 "no,\n"
+		 "  signal: B:USR1@90, mail: {user: a@b, type: [END, FAIL]}, export: "
+		 "NONE, "
+		 "output: o,\n"
+		 "  open_mode: truncate, extra: [--reboot, '--gres-flags=x y']}\n" ENDS,
+		 NULL,
+		 "--comment=\"a b\"\n--clusters=c1\n--wckey=w\n--nodelist=\"n[1-2]\"\n"
+		 "--exclude=n3\n--nodes=1\n--ntasks-per-node=1\n--hint=nomultithread\n"
+		 "--tmp=10G\n--licenses=a:1\n--time=9\n--time-min=5\n"
+		 "--begin=now+1hour\n--deadline=2030-01-01\n--nice=-5\n--priority=7\n"
+		 "--hold\n--array=0-3%2\n--dependency=\"afterok:1:2?singleton\"\n--no-"
+		 "requeue\n"
+		 "--signal=B:USR1@90\n--mail-user=a@b\n--mail-type=END,FAIL\n--export="
+		 "NONE\n"
+		 "--output=o\n--open-mode=truncate\n--reboot\n\"--gres-flags=x "
+		 "y\"\n"},
+		/* A job that starts again may do so, and keeps its log. */
+		{"launcher: torch\nresources: {nodes: 1, ntasks: 1}\nretry: 2\n" ENDS,
+		 NULL,
+		 "--nodes=1\n--ntasks-per-node=1\n--requeue\n--signal=B:USR1@120\n"
+		 "--open-mode=append\n"},
+		/* What the site wants in every script, and in none. */
+		{"launcher: torch\nresources: {nodes: 1, gpus: 2, mem: 1G}\n"
+		 "batch: {skip: [mem], extra: [--reboot]}\n" ENDS,
+		 "extra: [--comment=site]\nskip: [ntasks-per-node]\n",
+		 "--nodes=1\n--gres=gpu:2\n--comment=site\n--reboot\n"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
@@ -250,6 +308,70 @@ static void the_step_undoes_gpus_per_task(void **state)
 	     "gpu_dialect: gpus_per_task\n");
 	assert_null(strstr(made.script, "gpu-bind"));
 	clear(&made);
+}
+
+/* What no script can do, with the place that says it. */
+static void refusals(void **state)
+{
+	static const struct {
+		const char *spec;
+		const char *rule;
+		uint32_t line;
+		const char *message; /* a part of it */
+	} rows[] = {
+		{"launcher: tensorflow\nplugin: off\n" TWO_BY_FOUR ENDS, "script-shell",
+		 1, "TF_CONFIG"},
+		{"launcher: torch\nplugin: off\nbinding: {gpus: first}\n" TWO_BY_FOUR
+			 ENDS,
+		 "script-shell", 3, "in front of the others"},
+		{"launcher: torch\nplugin: off\nrendezvous: {addr: ip}\n" TWO_BY_FOUR
+			 ENDS,
+		 "script-shell", 3, "by its name alone"},
+		{"launcher: torch\nbatch: {extra: [--comment]}\n" TWO_BY_FOUR ENDS,
+		 "script-extra", 2, "needs its value in the same element"},
+		{"launcher: torch\nbatch: {extra: [--nodes=3]}\n" TWO_BY_FOUR ENDS,
+		 "script-extra", 2, "would not agree"},
+		{"launcher: torch\nbatch: {extra: [--gpus-per-n=3]}\n" TWO_BY_FOUR ENDS,
+		 "script-extra", 2, "would not agree"},
+		{"launcher: torch\nbatch: {skip: [memm]}\n" TWO_BY_FOUR ENDS,
+		 "script-skip", 2, "no option --memm"},
+		{"launcher: torch\nbatch: {signal: {name: KILL}}\n" TWO_BY_FOUR ENDS,
+		 "script-signal", 2, "no shell can catch"},
+		{"launcher: torch\nbatch: {signal: {name: TERM}}\nretry: 1\n" TWO_BY_FOUR
+			 ENDS,
+		 "script-signal", 2, "scancel sends TERM"},
+		{"launcher: torch\nretry: {max: 1, exclude_bad_nodes: yes}\n" TWO_BY_FOUR
+			 ENDS,
+		 "script-retry", 2, "Slurm lets nobody change"},
+		{"launcher: torch\ncontainer: {runtime: apptainer, image: i, name: "
+		 "x}\n" TWO_BY_FOUR ENDS,
+		 "script-container", 2, "only pyxis"},
+		{"launcher: torch\ncontainer: {runtime: pyxis, image: i, mounts: "
+		 "['/a,b']}\n" TWO_BY_FOUR ENDS,
+		 "script-container", 2, "a comma"},
+		{"launcher: torch\nname: 'a {x}'\nsweep: {matrix: {x: [1, "
+		 "2]}}\n" TWO_BY_FOUR ENDS,
+		 "script-sweep", 2, "{x} is another value in each task"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		bool found = false;
+		struct made made;
+
+		print_message("%s\n", rows[i].message);
+		make(&made, rows[i].spec, NULL);
+		assert_int_equal(made.rc, -EINVAL);
+		for (size_t k = 0; k < made.diag.count; k++) {
+			const struct diag_item *item = &made.diag.items[k];
+
+			found |= item->severity == DIAG_ERROR &&
+				 strcmp(item->rule, rows[i].rule) == 0 &&
+				 item->place.line == rows[i].line &&
+				 strstr(item->message, rows[i].message);
+		}
+		assert_true(found);
+		clear(&made);
+	}
 }
 
 static void environment_and_lines(void **state)
@@ -609,6 +731,7 @@ int main(void)
 		cmocka_unit_test(commands),
 		cmocka_unit_test(headers),
 		cmocka_unit_test(the_step_undoes_gpus_per_task),
+		cmocka_unit_test(refusals),
 		cmocka_unit_test(environment_and_lines),
 		cmocka_unit_test(comments),
 		cmocka_unit_test(folders),
