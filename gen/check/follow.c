@@ -133,6 +133,7 @@ note_assignment(struct check_follow *follow, struct check_name *name,
 	if (!assignment)
 		return NULL;
 	*assignment = (struct check_assignment){
+		.index = model->assignments_count,
 		.earlier = name->last,
 		.name = name->name,
 		.value = {.text = "", .constant = true},
@@ -1412,30 +1413,71 @@ int check_follow(struct check_model *model)
 		check_follow_list(&follow, model->program.list);
 		follow_uncalled(&follow);
 	}
+	if (follow.rc == 0)
+		sort_names(&follow);
 	free(follow.undo);
 	free(follow.names);
 	return follow.rc;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct check_assignment *const *left = a, *const *right = b;
+	const int names = strcmp((*left)->name, (*right)->name);
+
+	if (names != 0)
+		return names;
+	return (*left)->index < (*right)->index ? -1 : (*left)->index > (*right)->index;
+}
+
+static void sort_names(struct check_follow *follow)
+{
+	struct check_model *model = follow->model;
+	const size_t size = model->assignments_count * sizeof(*model->by_name);
+
+	model->by_name = check_alloc(follow, size + 1);
+	if (!model->by_name || size == 0)
+		return;
+	memcpy(model->by_name, model->assignments, size);
+	qsort(model->by_name, model->assignments_count, sizeof(*model->by_name),
+	      compare_names);
+}
+
+/* The last assignment of NAME that is not behind ORDER; NULL: none. */
+static const struct check_assignment *last_of(const struct check_model *model,
+					      const char *name, size_t order)
+{
+	size_t low = 0, high = model->assignments_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+		const struct check_assignment *at = model->by_name[middle];
+		const int names = strcmp(at->name, name);
+
+		if (names < 0 || (names == 0 && at->order <= order))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low > 0 && strcmp(model->by_name[low - 1]->name, name) == 0
+		       ? model->by_name[low - 1]
+		       : NULL;
 }
 
 const struct check_assignment *check_sees(const struct check_model *model,
 					  const struct check_command *command,
 					  const char *name)
 {
-	const struct check_assignment *found = NULL;
+	const struct check_assignment *found;
 
-	for (size_t i = 0; i < CHECK_VARIABLES; i++) {
-		if (strcmp(check_variable_name(i), name) == 0)
-			return command->sees[i];
+	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
+		if (strcmp(variables[i].name, name) == 0)
+			return command->sees[variables[i].variable];
 	}
-	for (size_t i = model->assignments_count; i > 0 && !found; i--) {
-		if (strcmp(model->assignments[i - 1]->name, name) == 0)
-			found = model->assignments[i - 1];
-	}
+	found = last_of(model, name, command->order);
 	for (; found; found = found->earlier) {
 		const struct check_shell *shell = command->shell;
 
-		if (found->order > command->order)
-			continue;
 		/* FOR_ONE and its like end with their command. */
 		if (found->export != CHECK_KEPT && found->export != CHECK_EXPORTED) {
 			const struct check_command *within = command;

@@ -153,6 +153,7 @@ enum check_export {
 };
 
 struct check_assignment {
+	size_t index; /* in model->assignments */
 	/* The one before it of the same name, in the order of the script. */
 	const struct check_assignment *earlier;
 	const char *name;
@@ -434,6 +435,8 @@ struct check_model {
 	size_t launches_count;
 	struct check_assignment **assignments;
 	size_t assignments_count;
+	/* The same by name, those of one name in order; for check_sees(). */
+	struct check_assignment **by_name;
 	struct check_pragma *pragmas;
 	size_t pragmas_count;
 	/* A fault of the text of a shell within the script (bash -c '...'), with its

@@ -173,7 +173,8 @@ static void take_next(struct reading *reading, struct script_use *use)
 	use->value_range = word->range;
 	use->separate = true;
 	use->ate = word->line != use->line;
-	if (!use->ate)
+	/* Of what a variable put in the value may stand anywhere. */
+	if (!use->ate && word->range.begin >= use->range.end)
 		use->range.end = word->range.end;
 }
 
