@@ -319,8 +319,10 @@ static void resources(struct import *import)
 		list(import, "resources", "gres", job->gres_rest, ',');
 	if (import->node_shape) {
 		/* The tasks of a node are one, with all their CPUs. */
-		if (gpus < 1 && workers > 0)
-			count(import, "resources", "tasks_per_gpu", workers);
+		if (gpus < 1 && workers > 1)
+			note(import, launch->setting[CHECK_KEY_NPROC].range,
+			     "without GPUs the spec has one rank on each node, not " LL,
+			     workers);
 		if (job->cpus_per_gpu && job->cpus_per_gpu->value)
 			say(import, "resources", "cpus_per_gpu",
 			    job->cpus_per_gpu->value);
@@ -397,7 +399,10 @@ static int score(const struct check_launch *launch)
 {
 	const struct check_command *command = launch->command;
 
-	if (launch->parent || command->uncalled || command->where == CHECK_ELSEWHERE ||
+	/* mpirun is no more than a way to start tasks. */
+	if (launch->tool == CHECK_MPIRUN ||
+	    (launch->parent && launch->parent->tool != CHECK_MPIRUN) ||
+	    command->uncalled || command->where == CHECK_ELSEWHERE ||
 	    command->substitute || command->trapped)
 		return -1;
 	if (is_launcher(launch) || launch->tool == CHECK_DEEPSPEED)
@@ -822,6 +827,10 @@ static void write_spec(struct import *import)
 	step(import, launch->step);
 	around(import, "setup", at, true);
 	around(import, "teardown", at, false);
+	if (command->stages > 1 || (command->node && command->node->redirects))
+		note(import, command->range,
+		     "where this command's output goes was left out: batch.output has it "
+		     "all");
 	if (command->loops > 0 || command->conditional || command->function)
 		note(import, command->range,
 		     "this command stands in a loop, a branch or a function, and the "

@@ -491,6 +491,42 @@ static bool has_octal(const struct check_expansion *expansions, size_t count)
 	return false;
 }
 
+/* $((20000 + id)) with digits in `id` that may begin with 0. */
+static bool names_octal(const struct check_model *model,
+			const struct check_expansion *expansion)
+{
+	const char *text = model->source.text;
+	const struct script_range range = expansion->range;
+
+	if (expansion->kind != CHECK_ARITHMETIC)
+		return false;
+	for (uint32_t at = range.begin; at < range.end; at++) {
+		const struct check_assignment *set;
+		char name[64];
+		size_t length = 0;
+		uint32_t back;
+
+		if (!isalpha((unsigned char)text[at]) && text[at] != '_')
+			continue;
+		/* 10#$id is decimal. */
+		for (back = at; back > range.begin && strchr("${", text[back - 1]);)
+			back--;
+		if (back > range.begin &&
+		    (text[back - 1] == '#' || isalnum((unsigned char)text[back - 1])))
+			continue;
+		while (at < range.end && length + 1 < sizeof(name) &&
+		       (isalnum((unsigned char)text[at]) || text[at] == '_'))
+			name[length++] = text[at++];
+		name[length] = '\0';
+		set = set_above(model, name, range.begin);
+		for (size_t i = 0; set && i < set->value.expansions_count; i++) {
+			if (set->value.expansions[i].octal)
+				return true;
+		}
+	}
+	return false;
+}
+
 /* Drawn anew wherever it is computed, which is in every task. */
 static bool is_drawn_in_step(const struct check_model *model,
 			     const struct check_expansion *expansions, size_t count)
@@ -568,7 +604,9 @@ static void port(struct rules *rules, const char *name, const struct check_value
 			   name);
 		return;
 	}
-	if (has_octal(value->expansions, value->expansions_count))
+	if (has_octal(value->expansions, value->expansions_count) ||
+	    (value->expansions_count > 0 &&
+	     names_octal(rules->model, &value->expansions[0])))
 		rules_tell(rules, RULE_PORT_OCTAL, where,
 			   "digits cut from the job id may begin with 0, which makes "
 			   "them octal "

@@ -342,7 +342,8 @@ static void one_cpu(struct rules *rules, const struct check_job *job)
 		    launch->command->uncalled ||
 		    launch->command->where == CHECK_ELSEWHERE)
 			continue;
-		if (step && (step->amount[CHECK_CPUS_PER_TASK].origin == CHECK_BY_STEP ||
+		if (step && ((step->amount[CHECK_CPUS_PER_TASK].origin == CHECK_BY_STEP &&
+			      exactly(&step->amount[CHECK_CPUS_PER_TASK].number) != 1) ||
 			     step->kind == CHECK_STEP_MPIRUN || step->whole))
 			continue;
 		rules_tell(
@@ -383,7 +384,10 @@ static void tasks_and_gpus(struct rules *rules, const struct check_launch *launc
 	visible = exactly(&step->amount[CHECK_GPUS_PER_NODE].number);
 	devices = said->name ? exactly(&said->number) : -1;
 	ranks = launch->command->sees[CHECK_LOCAL_RANK] ||
-		launch->command->sees[CHECK_RANK];
+		launch->command->sees[CHECK_RANK] ||
+		(launch->setting[CHECK_KEY_DEVICE].name &&
+		 check_value_expands(&launch->setting[CHECK_KEY_DEVICE].value,
+				     "SLURM_LOCALID"));
 	if (per_node < 1)
 		return;
 	if (devices > 0 && devices != per_node &&
