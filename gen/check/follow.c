@@ -1383,6 +1383,29 @@ static void read_shebang(struct check_follow *follow)
 	}
 }
 
+static int compare_names(const void *a, const void *b)
+{
+	const struct check_assignment *const *left = a, *const *right = b;
+	const int names = strcmp((*left)->name, (*right)->name);
+
+	if (names != 0)
+		return names;
+	return (*left)->index < (*right)->index ? -1 : (*left)->index > (*right)->index;
+}
+
+static void sort_names(struct check_follow *follow)
+{
+	struct check_model *model = follow->model;
+	const size_t size = model->assignments_count * sizeof(*model->by_name);
+
+	model->by_name = check_alloc(follow, size + 1);
+	if (!model->by_name || size == 0)
+		return;
+	memcpy(model->by_name, model->assignments, size);
+	qsort(model->by_name, model->assignments_count, sizeof(*model->by_name),
+	      compare_names);
+}
+
 int check_follow(struct check_model *model)
 {
 	struct check_follow follow = {
@@ -1418,29 +1441,6 @@ int check_follow(struct check_model *model)
 	free(follow.undo);
 	free(follow.names);
 	return follow.rc;
-}
-
-static int compare_names(const void *a, const void *b)
-{
-	const struct check_assignment *const *left = a, *const *right = b;
-	const int names = strcmp((*left)->name, (*right)->name);
-
-	if (names != 0)
-		return names;
-	return (*left)->index < (*right)->index ? -1 : (*left)->index > (*right)->index;
-}
-
-static void sort_names(struct check_follow *follow)
-{
-	struct check_model *model = follow->model;
-	const size_t size = model->assignments_count * sizeof(*model->by_name);
-
-	model->by_name = check_alloc(follow, size + 1);
-	if (!model->by_name || size == 0)
-		return;
-	memcpy(model->by_name, model->assignments, size);
-	qsort(model->by_name, model->assignments_count, sizeof(*model->by_name),
-	      compare_names);
 }
 
 /* The last assignment of NAME that is not behind ORDER; NULL: none. */
