@@ -169,6 +169,55 @@ static const char *option_fault(const char *text)
 	return square || round ? "has a bracket without its counterpart" : NULL;
 }
 
+/*
+ * Keys that MMDetection 2.x had, or that advice on the web gives to MMEngine, which has
+ * them not: the config then holds them, and nothing reads them. What is under
+ * env_cfg.dist_cfg goes to init_process_group(), to which an unknown key is a TypeError
+ * (mmengine/dist/utils.py, and MMDetection's guide on migrating configs).
+ */
+static const struct {
+	const char *key, *instead;
+} foreign[] = {
+	{"data.samples_per_gpu", "mmdet.batch_size"},
+	{"data.workers_per_gpu", "mmdet.num_workers"},
+	{"data", "train_dataloader, val_dataloader and test_dataloader"},
+	{"fp16", "mmdet.amp"},
+	{"optimizer", "optim_wrapper.optimizer"},
+	{"optimizer_config", "optim_wrapper.clip_grad"},
+	{"lr_config", "param_scheduler"},
+	{"runner", "train_cfg"},
+	{"total_epochs", "train_cfg.max_epochs"},
+	{"checkpoint_config", "default_hooks.checkpoint"},
+	{"log_config", "default_hooks.logger"},
+	{"evaluation", "val_evaluator and train_cfg.val_interval"},
+	{"resume_from", "mmdet.resume"},
+	{"seed", "mmdet.seed"},
+	{"cudnn_benchmark", "env_cfg.cudnn_benchmark"},
+	{"dist_params", "env_cfg.dist_cfg"},
+	{"optim_wrapper.grad_reduce", "nothing: DDP averages gradients"},
+	{"env_cfg.dist_cfg.grad_reduce", "nothing: DDP averages gradients"},
+	{"env_cfg.dist_cfg.allreduce_interval", "mmdet.accumulate"},
+	{"env_cfg.dist_cfg.gradient_compression",
+	 "a DDP communication hook, in code of your own"},
+	{"env_cfg.dist_cfg.broadcast_buffers_size",
+	 "model_wrapper_cfg.broadcast_buffers"},
+};
+
+static void warn_foreign(struct plan_work *work, const struct spec_item *item)
+{
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
+		const size_t length = strlen(foreign[i].key);
+
+		if (strncmp(item->name, foreign[i].key, length) != 0 ||
+		    (item->name[length] && item->name[length] != '.'))
+			continue;
+		diag_add(work->diag, DIAG_WARNING, "plan-mmdet", &item->place,
+			 "MMDetection 3.x does not have %.60s", item->name);
+		diag_fix(work->diag, "%s", foreign[i].instead);
+		return;
+	}
+}
+
 static int check_options(struct plan_work *work)
 {
 	const struct spec *spec = work->spec;
@@ -179,6 +228,7 @@ static int check_options(struct plan_work *work)
 		const struct spec_item *item = &options->items[i];
 		const char *fault = option_fault(item->text);
 
+		warn_foreign(work, item);
 		if (fault) {
 			diag_add(work->diag, DIAG_ERROR, "plan-run", &item->place,
 				 "cfg_options: the value of %.60s %s", item->name, fault);

@@ -397,6 +397,41 @@ static void samples_of_a_step(void **state)
 	}
 }
 
+/* What MMDetection 2.x had, and what MMEngine never had. */
+static void keys_of_other_versions(void **state)
+{
+	static const struct {
+		const char *key, *fix; /* NULL: MMDetection 3.x may have it */
+	} rows[] = {
+		{"data.samples_per_gpu", "mmdet.batch_size"},
+		{"data.train.ann_file",
+		 "train_dataloader, val_dataloader and test_dataloader"},
+		{"fp16.loss_scale", "mmdet.amp"},
+		{"optimizer.lr", "optim_wrapper.optimizer"},
+		{"optimizer_config.grad_clip.max_norm", "optim_wrapper.clip_grad"},
+		{"env_cfg.dist_cfg.allreduce_interval", "mmdet.accumulate"},
+		{"optim_wrapper.optimizer.lr", NULL},
+		{"train_dataloader.dataset.data_root", NULL},
+		{"database.x", NULL},
+		{"env_cfg.dist_cfg.backend", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job job;
+		char text[160];
+
+		print_message("# row %zu\n", i);
+		snprintf(text, sizeof(text), "mmdet: {config: c, cfg_options: {%s: 1}}",
+			 rows[i].key);
+		make(&job, text);
+		assert_int_equal(job.rc, 0);
+		assert_int_equal(job.diag.count, rows[i].fix ? 1 : 0);
+		if (rows[i].fix)
+			assert_string_equal(job.diag.items[0].fix, rows[i].fix);
+		clear(&job);
+	}
+}
+
 static void python_beside_a_command_is_said(void **state)
 {
 	struct job job;
@@ -417,6 +452,7 @@ int main(void)
 		cmocka_unit_test(faults),
 		cmocka_unit_test(mmdet_under_every_launcher),
 		cmocka_unit_test(samples_of_a_step),
+		cmocka_unit_test(keys_of_other_versions),
 		cmocka_unit_test(python_beside_a_command_is_said),
 	};
 
