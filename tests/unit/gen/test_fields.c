@@ -218,7 +218,7 @@ static char *script_of(const char *text, const char *path, const char *value)
 	if (rc < 0) {
 		/* Never without a word. */
 		assert_int_not_equal(diag.errors, 0);
-		print_message("%s: %s\n", path ? path : "", diag.items[0].message);
+		print_message("# %s: %s\n", path ? path : "", diag.items[0].message);
 	} else {
 		body = strstr(script, "#SBATCH");
 		body = body ? strdup(body) : NULL;
