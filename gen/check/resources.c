@@ -346,8 +346,14 @@ static void one_cpu(struct rules *rules, const struct check_job *job)
 			      exactly(&step->amount[CHECK_CPUS_PER_TASK].number) != 1) ||
 			     step->kind == CHECK_STEP_MPIRUN || step->whole))
 			continue;
-		rules_tell(
-			rules, RULE_ONE_CPU_PER_GPU_TASK, use->range,
+		/* One task that is told to have one CPU may well be meant so. */
+		rules_tell_as(
+			rules, RULE_ONE_CPU_PER_GPU_TASK,
+			job->cpus_per_task &&
+					exactly(&job->amount[CHECK_NTASKS].number) == 1
+				? DIAG_NOTE
+				: DIAG_WARNING,
+			use->range,
 			"each task gets one CPU, %s, and line %u runs %s with GPUs in it",
 			job->cpus_per_task ? "as --cpus-per-task says"
 					   : "unless the partition sets DefCpuPerGPU",

@@ -570,8 +570,10 @@ static void submits(struct rules *rules, const struct check_command *command)
 		return;
 	if (!command->step && (!leaks || resubmits(command)))
 		return;
-	rules_tell(
-		rules, RULE_SBATCH_INSIDE_JOB, command->range,
+	/* Memory alone meets only a job that asks for it in another way. */
+	rules_tell_as(
+		rules, RULE_SBATCH_INSIDE_JOB,
+		command->step || gpus ? DIAG_WARNING : DIAG_NOTE, command->range,
 		"the new job inherits this one's SLURM_ variables (%s), which its srun "
 		"takes for its own",
 		job->gpus_per_node   ? "SLURM_GPUS_PER_NODE"
