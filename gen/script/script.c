@@ -134,6 +134,13 @@ static int check_container(struct script_work *work, const struct spec *spec)
 		spec->container.runtime.given ? spec->container.runtime.number : 0;
 	int rc = 0;
 
+	if (spec->container.image.given && !spec->container.runtime.given) {
+		diag_add(work->diag, DIAG_ERROR, rule, &spec->container.image.place,
+			 "nothing says what runs the container");
+		diag_fix(work->diag, "container.runtime: pyxis, apptainer or "
+				     "singularity; a site says it for all in defaults");
+		return -EINVAL;
+	}
 	if (runtime == SPEC_RUNTIME_NONE)
 		return 0;
 	if (!spec->container.image.given &&

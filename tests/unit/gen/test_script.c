@@ -343,6 +343,10 @@ static void refusals(void **state)
 		{"launcher: torch\nretry: {max: 1, exclude_bad_nodes: yes}\n" TWO_BY_FOUR
 			 ENDS,
 		 "script-retry", 2, "Slurm lets nobody change"},
+		{"launcher: torch\ncontainer: my.sif\n" TWO_BY_FOUR ENDS,
+		 "script-container", 2, "nothing says what runs"},
+		{"launcher: torch\ncontainer: {runtime: apptainer}\n" TWO_BY_FOUR ENDS,
+		 "script-container", 2, "container.image is missing"},
 		{"launcher: torch\ncontainer: {runtime: apptainer, image: i, name: "
 		 "x}\n" TWO_BY_FOUR ENDS,
 		 "script-container", 2, "only pyxis"},
