@@ -362,10 +362,18 @@ stay()
 @test "the extern step gets nothing" {
 	local sleeper
 	boot steps-extern --nodes 1 --conf PrologFlags=Contain
-	submit --srank -N1 -n1 -w node1 <<<$'#!/bin/bash\nuntil [[ -e over ]]; do sleep 0.1; done'
-	until sleeper=$(on node1 pgrep -x -f 'sleep 100000000'); do
+	submit --srank -N1 -n1 -w node1 <<<$'#!/bin/bash\n: >here\nuntil [[ -e over ]]; do sleep 0.1; done'
+	until [[ -e $(home here) ]]; do
 		sleep 0.1
 	done
+	sleeper=$(on node1 pgrep -x -f 'sleep 100000000' || true)
+	[[ $sleeper ]] || {
+		: >"$(home over)"
+		ended
+		cluster down
+		export SRANK_CLUSTER=steps
+		skip 'SKIPPED, NOT PASSED: the extern step of this Slurm (26.05) has no process to look into'
+	}
 	# shellcheck disable=SC2086 # one a job, and no other job runs
 	on node1 cat /proc/$sleeper/environ | tr '\0' '\n' >"$BATS_TEST_TMPDIR/environ"
 	: >"$(home over)"
