@@ -414,6 +414,37 @@ static void points_of_a_sweep(void **state)
 	job_clear(&job);
 }
 
+/* 101 x 101 x 101 jobs are a slip of the pen; 100 x 100 x 100 are many. */
+static void a_sweep_without_end(void **state)
+{
+	for (int values = 100; values <= 101; values++) {
+		char *text = NULL;
+		size_t length;
+		FILE *out = open_memstream(&text, &length);
+		struct job job;
+
+		assert_non_null(out);
+		fputs(RUN "sweep: {matrix: {", out);
+		for (int axis = 0; axis < 3; axis++) {
+			fprintf(out, "a%d: [", axis);
+			for (int i = 0; i < values; i++)
+				fprintf(out, "%d, ", i);
+			fputs("], ", out);
+		}
+		fputs("}}\n", out);
+		assert_int_equal(fclose(out), 0);
+		job_make(&job, text, NULL);
+		free(text);
+		assert_int_equal(job.rc, values == 100 ? 0 : -EINVAL);
+		if (values == 100)
+			assert_string_equal(job.plan.batch.array, "0-999999");
+		else
+			assert_diag(&job.diag, "job.yaml:3:17: error: the sweep has more "
+					       "than 1000000 jobs [plan-sweep]\n");
+		job_clear(&job);
+	}
+}
+
 static void a_point_is_a_spec(void **state)
 {
 	struct spec point = {0};
@@ -584,6 +615,7 @@ int main(void)
 		cmocka_unit_test(gres_and_switches),
 		cmocka_unit_test(nodes_by_name),
 		cmocka_unit_test(points_of_a_sweep),
+		cmocka_unit_test(a_sweep_without_end),
 		cmocka_unit_test(a_point_is_a_spec),
 		cmocka_unit_test(a_point_of_components),
 		cmocka_unit_test(parts_of_a_text),

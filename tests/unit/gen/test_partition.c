@@ -105,6 +105,39 @@ static void without_a_default(void **state)
 	job_clear(&job);
 }
 
+/* The fewest GPUs that will do, and none for a job without. */
+static void the_best_of_several(void **state)
+{
+	static const char site[] =
+		"partitions:\n"
+		"  g8: {nodes: 9, cpus_per_node: 64, gpus_per_node: 8}\n"
+		"  g4: {nodes: 9, cpus_per_node: 64, gpus_per_node: 4}\n"
+		"  c64: {nodes: 9, cpus_per_node: 64}\n"
+		"  c32: {nodes: 9, cpus_per_node: 32}\n"
+		"  any: {nodes: 9}\n";
+	static const struct {
+		const char *resources, *partition;
+	} rows[] = {
+		{"nodes: 1, gpus_per_node: 8", "g8"},
+		{"nodes: 1, gpus_per_node: 4", "g4"},
+		{"gpus: 16, gpus_per_node: 2", "g4"},
+		{"gpus: 16", "g4"},
+		{"gpus: 56", "g8"},
+		{"nodes: 1, ntasks_per_node: 40, cpus_per_task: 1", "c64"},
+		{"nodes: 1, ntasks_per_node: 20, cpus_per_task: 1", "c32"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job job;
+
+		print_message("# row %zu\n", i);
+		make(&job, rows[i].resources, "", site);
+		job_fits(&job);
+		assert_text(job.plan.batch.partition, rows[i].partition);
+		job_clear(&job);
+	}
+}
+
 static void cpus_are_divided_once(void **state)
 {
 	static const struct {
@@ -136,6 +169,10 @@ static void cpus_are_divided_once(void **state)
 		/* One thread of each core: 64 cores for 8 tasks. */
 		{"torch", "gpus_per_node: 8, hint: nomultithread",
 		 "cpus_per_node: 128, threads_per_core: 2, gpus_per_node: 8", 8},
+		{"torch", "gpus_per_node: 8, hint: compute_bound",
+		 "cpus_per_node: 128, threads_per_core: 2, gpus_per_node: 8", 8},
+		{"torch", "gpus_per_node: 8, hint: memory_bound",
+		 "cpus_per_node: 128, threads_per_core: 2, gpus_per_node: 8", 16},
 		{"torch", "gpus_per_node: 8, threads_per_core: 1",
 		 "cpus_per_node: 128, threads_per_core: 2, gpus_per_node: 8", 8},
 		/* What other partitions leave. */
@@ -183,6 +220,15 @@ static void auto_says_what_it_lacks(void **state)
 	assert_diag(&job.diag,
 		    "job.yaml:2:38: error: cpus_per_task is auto, but no site profile "
 		    "says how many CPUs a node of the partition has [plan-missing]\n"
+		    "  fix: give the number, or cpus_per_gpu, or cpus_per_node in a site "
+		    "profile, as `srank site` writes it\n");
+	job_clear(&job);
+	make(&job, "nodes: 1, cpus_per_task: auto", "partition: p",
+	     "partitions: {p: {}}");
+	assert_int_equal(job.rc, -EINVAL);
+	assert_diag(&job.diag,
+		    "job.yaml:2:38: error: cpus_per_task is auto, but site.yaml does not "
+		    "say how many CPUs a node of partition p has [plan-missing]\n"
 		    "  fix: give the number, or cpus_per_gpu, or cpus_per_node in a site "
 		    "profile, as `srank site` writes it\n");
 	job_clear(&job);
@@ -380,6 +426,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_partition_is_chosen),
 		cmocka_unit_test(without_a_default),
+		cmocka_unit_test(the_best_of_several),
 		cmocka_unit_test(cpus_are_divided_once),
 		cmocka_unit_test(auto_says_what_it_lacks),
 		cmocka_unit_test(memory_in_the_sites_way),

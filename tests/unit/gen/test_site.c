@@ -212,6 +212,9 @@ static void faults(void **state)
 		{"gpu_dialect: gpu",
 		 "site.yaml:1:14: error: gpu_dialect: 'gpu' is not one of: gres "
 		 "gpus_per_node gpus_per_task gpus [spec-value]\n"},
+		{"name: a\n---\nname: b\n",
+		 "site.yaml:2:1: error: a second YAML document begins here; a file holds "
+		 "one [spec-yaml]\n"},
 		{"partitions: {a: 1}",
 		 "site.yaml:1:17: error: partitions: a must be a map [spec-type]\n"},
 		{"partitions: [a]",

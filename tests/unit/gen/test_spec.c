@@ -474,7 +474,8 @@ static void faults(void **state)
 		 "sbatch "
 		 "takes: 0-9, 1,3,5-9:2, with %N behind it for N at a time "
 		 "[spec-value]\n"
-		 "job.yaml:1:29: error: signal: 'USR9' is not a signal that sbatch takes: "
+		 "job.yaml:1:29: error: signal: 'USR9' is not a signal that sbatch "
+		 "takes: "
 		 "[B:]NAME[@SECONDS], as B:USR1@120 [spec-value]\n"
 		 "job.yaml:1:52: error: mail_type: 'ENDS' is not one of: NONE BEGIN END "
 		 "FAIL REQUEUE ALL INVALID_DEPEND STAGE_OUT TIME_LIMIT TIME_LIMIT_90 "
@@ -940,6 +941,9 @@ static void wrong_overrides_change_nothing(void **state)
 		{"env=1",
 		 "-s:1:5: error: env is a single value; expected a map of names to texts "
 		 "[spec-type]\n"},
+		{"include=a.yaml",
+		 "-s:1:9: error: include cannot be set here; write it into the spec "
+		 "[spec-override]\n"},
 		{"name",
 		 "-s:1:1: error: 'name' is not KEY.PATH=VALUE, as in resources.nodes=4 "
 		 "[spec-override]\n"},
