@@ -94,6 +94,7 @@ static const struct tool tools[] = {
 	{"mpirun.mpich", NULL, OPTIONS, CHECK_MPIRUN, MPIRUN},
 	{"mpirun.openmpi", NULL, OPTIONS, CHECK_MPIRUN, MPIRUN},
 	{"mpirun_rsh", NULL, OPTIONS, CHECK_MPIRUN, MPIRUN},
+	{"ibrun", NULL, OPTIONS, CHECK_MPIRUN, "-n -o "},
 	{"orterun", NULL, OPTIONS, CHECK_MPIRUN, MPIRUN},
 	{"prterun", NULL, OPTIONS, CHECK_MPIRUN, MPIRUN},
 	{"horovodrun", NULL, OPTIONS, CHECK_HOROVODRUN,

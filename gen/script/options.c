@@ -13,6 +13,7 @@
 #define OWNED          .owned = true
 #define FLAG           .takes = SCRIPT_TAKES_NONE
 #define MAY            .takes = SCRIPT_MAY_TAKE
+#define PLUGIN         .plugin = true
 #define SBATCH         .commands = SCRIPT_SBATCH
 #define SRUN           .commands = SCRIPT_SRUN
 #define SALLOC         .commands = SCRIPT_SALLOC
@@ -201,6 +202,34 @@ const struct script_option script_options[] = {
 	{"whole", 0, FLAG, SRUN},
 	{"wrap", 0, SBATCH},
 	{"x11", 0, MAY, INTERACTIVE},
+
+	/* What plugins of many sites add: pyxis (args.c in its source), shifter at NERSC,
+	 * the container engine and uenv at CSCS, the switches of JSC, and our own. */
+	{"container-image", 0, PLUGIN},
+	{"container-mounts", 0, PLUGIN},
+	{"container-workdir", 0, PLUGIN},
+	{"container-name", 0, PLUGIN},
+	{"container-save", 0, PLUGIN},
+	{"container-env", 0, PLUGIN},
+	{"image", 0, PLUGIN},
+	{"volume", 0, PLUGIN},
+	{"module", 0, PLUGIN},
+	{"environment", 0, PLUGIN},
+	{"uenv", 0, PLUGIN},
+	{"view", 0, PLUGIN},
+	{"container-mount-home", 0, FLAG, PLUGIN},
+	{"no-container-mount-home", 0, FLAG, PLUGIN},
+	{"container-remap-root", 0, FLAG, PLUGIN},
+	{"no-container-remap-root", 0, FLAG, PLUGIN},
+	{"container-entrypoint", 0, FLAG, PLUGIN},
+	{"no-container-entrypoint", 0, FLAG, PLUGIN},
+	{"container-entrypoint-log", 0, FLAG, PLUGIN},
+	{"container-writable", 0, FLAG, PLUGIN},
+	{"container-readonly", 0, FLAG, PLUGIN},
+	{"disable-dcgm", 0, FLAG, PLUGIN},
+	{"disable-perfparanoid", 0, FLAG, PLUGIN},
+	{"disable-turbomode", 0, FLAG, PLUGIN},
+	{"srank", 0, MAY, PLUGIN},
 };
 /* clang-format on */
 

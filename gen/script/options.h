@@ -50,6 +50,8 @@ struct script_option {
 	/* The first version that knows it, and the first that does so no more; 0: since
 	 * long, still. Of two rows with one name the version or the command decides. */
 	script_slurm since, until;
+	/* Of a SPANK plugin, so that only some clusters know it: pyxis, shifter, ours. */
+	bool plugin;
 	/* The script's own commands depend on the number, so it is the plan's alone. */
 	bool owned;
 	/* What sbatch takes before a directive (sbatch.1, INPUT ENVIRONMENT VARIABLES):

@@ -137,22 +137,23 @@ static char *copy(struct parser *p, const char *text, size_t length)
 	return memory ? memcpy(memory, text, length) : NULL;
 }
 
-/* The first fault counts; nothing is read behind it. */
+static bool stopped(const struct parser *p)
+{
+	return p->rc < 0 || (p->program->fault.kind != SHELL_FINE &&
+			     p->program->fault.kind != SHELL_OPEN_DOCUMENT);
+}
+
+/* The first fault counts; nothing is read behind it. A here-document without its end is
+ * only warned of, so that a worse one counts more. */
 static void fault(struct parser *p, enum shell_fault_kind kind, size_t begin, size_t end)
 {
-	if (p->program->fault.kind == SHELL_FINE)
+	if (!stopped(p))
 		p->program->fault = (struct shell_fault){
 			.kind = kind,
 			.range = range_of(p, begin, end),
 			.end = origin(p, p->end),
 		};
 	p->at = p->end;
-}
-
-static bool stopped(const struct parser *p)
-{
-	return p->rc < 0 || (p->program->fault.kind != SHELL_FINE &&
-			     p->program->fault.kind != SHELL_OPEN_DOCUMENT);
 }
 
 /* False, with a fault, when there is no going deeper; each true needs a leave(). */

@@ -89,7 +89,8 @@ static const struct script_option *find_nearest(const struct reading *reading,
 
 	for (size_t i = 0; i < script_options_count && count < 256; i++) {
 		if (script_option_of(&script_options[i], reading->command,
-				     reading->slurm))
+				     reading->slurm) &&
+		    !script_options[i].plugin)
 			names[count++] = script_options[i].name;
 	}
 	nearest = launch_nearest(name, names, count, sizeof(*names));
@@ -117,7 +118,9 @@ static const struct script_option *find_long(const struct reading *reading,
 	for (size_t i = 0; i < script_options_count; i++) {
 		const struct script_option *row = &script_options[i];
 
-		if (strncmp(row->name, name, length) != 0)
+		/* What only some clusters have is not guessed at. */
+		if (strncmp(row->name, name, length) != 0 ||
+		    (row->plugin && row->name[length]))
 			continue;
 		if (script_option_of(row, reading->command, reading->slurm)) {
 			if (!row->name[length])
@@ -181,11 +184,20 @@ static void take_next(struct reading *reading, struct script_use *use)
 /* Slurm has given up at this word; still tell its value from words of other options. */
 static void take_next_of_unknown(struct reading *reading, struct script_use *use)
 {
+	static const char *const programs[] = {"bash",    "sh",        "env",
+					       "python",  "python3",   "torchrun",
+					       "numactl", "apptainer", "singularity"};
 	const struct script_word *word = &reading->words[reading->at];
 
-	if (reading->at + 1 < reading->count && word[1].line == word->line &&
-	    word[1].text[0] != '-')
-		take_next(reading, use);
+	if (reading->at + 1 >= reading->count || word[1].line != word->line ||
+	    word[1].text[0] == '-')
+		return;
+	/* A switch of a plugin that is not known here, in front of srun's program. */
+	for (size_t i = 0; i < sizeof(programs) / sizeof(*programs); i++) {
+		if (strcmp(word[1].text, programs[i]) == 0)
+			return;
+	}
+	take_next(reading, use);
 }
 
 static int read_long(struct reading *reading)

@@ -139,6 +139,9 @@ static const struct row {
 	{"#BSUB -n 4 -J x\n", "1:ntasks=4 1:job-name=x"},
 	{"#SBATCH \"\" --nodes=2\n#SBATCH -n4\n", "ntasks=4"},
 	{"#SLURM -N2\n", "nodes=2"},
+	/* Options of plugins, whole names only. */
+	{"#SBATCH --container-image=a.sqsh --srank\n", "container-image=a.sqsh srank"},
+	{"#SBATCH --env=A --srun=1\n", "env=A(unknown) srun=1(unknown)"},
 };
 
 static void uses_are_slurms(void **state)
