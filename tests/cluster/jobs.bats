@@ -102,8 +102,8 @@ readonly TRAIN=(python3 tools/train.py configs/yolox/yolox_s_8xb8-300e_coco.py)
 	[[ $status == 1 && $output == *'but these did: 0 1 2' ]]
 }
 
-@test "sbatch takes every golden script" {
-	local script partition partitions=()
+@test "sbatch takes every golden script, and every launcher's by every means" {
+	local script partition partitions=() launcher means
 	for partition in $(sed -n 's/^#SBATCH --partition=//p' "$top"/tests/golden/scripts/*.sbatch |
 		tr ',' '\n' | sort -u); do
 		partitions+=(--partition "$partition")
@@ -112,7 +112,14 @@ readonly TRAIN=(python3 tools/train.py configs/yolox/yolox_s_8xb8-300e_coco.py)
 CPUs=64 Sockets=2 CoresPerSocket=32 RealMemory=515000 Gres=gpu:a100:8 Feature=ib,rome"
 	cluster run --name golden login scontrol create reservation ReservationName=maint \
 		StartTime=now Duration=7-0 Nodes=ALL Users=researcher Flags=IGNORE_JOBS
-	for script in "$top"/tests/golden/scripts/*.sbatch; do
+	for launcher in $("$SRANK_BIN" launchers | sed -nE 's/^([a-z]+) +(worker|node) .*/\1/p'); do
+		for means in require exec off; do
+			[[ $launcher/$means == tensorflow/off ]] ||
+				"$SRANK_BIN" gen "$top/tests/golden/specs/features.yaml" -s "launcher=$launcher" \
+					-s plugin=$means -o "$BATS_TEST_TMPDIR/$launcher.$means.sbatch"
+		done
+	done
+	for script in "$top"/tests/golden/scripts/*.sbatch "$BATS_TEST_TMPDIR"/*.sbatch; do
 		echo "$script"
 		cluster run --name golden --user researcher login sbatch --test-only \
 			--reservation=maint <"$script" >"$BATS_TEST_TMPDIR/said" 2>&1 || {

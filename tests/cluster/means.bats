@@ -39,37 +39,27 @@ trains() {
 	/usr/bin/python3 "$top/tests/train/report.py" --world 4 --per-node 2 "$(home work_dirs)"/*
 }
 
-@test "plain shell, no plugin: torch, torchrun and mmengine train" {
+@test "plain shell, no plugin: mmengine and torchrun train" {
 	need_torch
 	local launcher
-	for launcher in torch torchrun mmengine; do
+	for launcher in mmengine torchrun; do
 		trains $launcher -s plugin=off
 		run grep -c srank "$(home log)"
 		[[ $output == 0 ]]
 	done
 }
 
-@test "plain shell with the plugin there, and with default=on" {
+@test "plain shell with the plugin there, and even asked: default=on" {
 	need_torch
-	cluster plugstack "optional $PLUGIN"
-	trains torchrun -s plugin=off
 	cluster plugstack "optional $PLUGIN default=on"
 	trains torch -s plugin=off
 }
 
-@test "srank exec, with the plugin and without: torch, torchrun and mmengine train" {
+@test "srank exec, with the plugin and without: torchrun and mmengine train" {
 	need_torch
-	trains torch -s plugin=exec
 	trains torchrun -s plugin=exec
 	cluster plugstack "optional $PLUGIN"
 	trains mmengine -s plugin=exec
-}
-
-@test "a profile without the plugin means plain shell" {
-	need_torch
-	as_researcher srank site -o site.yaml
-	trains torch --site site.yaml -s batch.partition=gpu_cluster
-	grep -q '^export RANK=' "$(home job.sh)"
 }
 
 # variables OPTION...: what each of the 4 ranks of a job has of the common set, by rank.
@@ -108,6 +98,12 @@ variables() {
 	cluster plugstack
 	variables -s plugin=exec >"$BATS_TEST_TMPDIR/exec"
 	diff <(cut -d' ' -f1-8,10 "$BATS_TEST_TMPDIR/shell") <(cut -d' ' -f1-8,10 "$BATS_TEST_TMPDIR/exec")
+}
+
+@test "a profile that srank site wrote without the plugin means plain shell" {
+	as_researcher srank site -o site.yaml --force
+	variables --site site.yaml | cut -d' ' -f1-3 | diff - <(printf '%s\n' '0 4 0' '1 4 1' '2 4 0' '3 4 1')
+	grep -q '^export RANK=' "$(home show.sh)"
 }
 
 @test "plain shell: Slurm hides the other GPUs for mask, and takes a list" {
