@@ -263,9 +263,10 @@ taken()
 	END
 }
 
-# srun puts the lists of the components together.
+# srun puts the lists of the components together. Rank 0 stays until all have started: so long
+# slurmctld tells where it is.
 @test "reserved ports: one port in a heterogeneous step" {
-	good srun --srank -w node2 -n1 step-show : -w node1 -n2 step-show
+	good srun --srank -w node2 -n1 bash -c 'step-show; sleep 1' : -w node1 -n2 step-show
 	[[ $(cut -d ' ' -f 10- <<<"$output" | sort -u) == 'node2 4100'[0-7] ]]
 	[[ $(sort -n <<<"$output" | cut -d ' ' -f 1-3 | paste -sd ,) == '0 node2 0,1 node1 1,2 node1 2' ]]
 }
