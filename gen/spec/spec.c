@@ -73,7 +73,7 @@ static void list_documents(struct spec_node *const *roots, size_t count, char *t
 }
 
 /* Which of the documents the spec is to be; -EINVAL, reported: it cannot be told. */
-static int choose_document(const struct spec *spec, const char *file,
+static int choose_document(const struct spec *spec, const char *file, bool included,
 			   struct spec_node *const *roots, size_t count, size_t *index,
 			   struct diag *diag)
 {
@@ -101,7 +101,9 @@ static int choose_document(const struct spec *spec, const char *file,
 		diag_add(diag, DIAG_ERROR, "spec-document", &place,
 			 "the file has %zu documents, each a job of its own: %s", count,
 			 list);
-	diag_fix(diag, "say which one is meant, by its number or its name");
+	diag_fix(diag, "%s",
+		 included ? "include files with one document each"
+			  : "say which one is meant: --document with its number or name");
 	return -EINVAL;
 }
 
@@ -184,8 +186,8 @@ static int read_level(struct reading *reading, struct spec *spec,
 	rc = spec_yaml_parse_all(&roots, &spec->documents, level->file, text, length,
 				 NULL, &reading->spec->arena, diag);
 	if (rc == 0)
-		rc = choose_document(spec, level->file, roots, spec->documents, &index,
-				     diag);
+		rc = choose_document(spec, level->file, level->outer, roots,
+				     spec->documents, &index, diag);
 	if (rc < 0)
 		return rc;
 	rc = spec_read_fields(spec, spec_fields, roots[index], &reading->spec->arena,

@@ -528,7 +528,7 @@ static void faults(void **state)
 		 "job.yaml: error: the file has 3 documents, each a job of its own: 1 "
 		 "(a), "
 		 "2 (b), 3 [spec-document]\n"
-		 "  fix: say which one is meant, by its number or its name\n"},
+		 "  fix: say which one is meant: --document with its number or name\n"},
 		{"name: *gone\n", "job.yaml:1:7: error: alias *gone has no anchor &gone "
 				  "above it [spec-yaml]\n"},
 		{"x-a: &a [*a]\n", "job.yaml:1:10: error: alias *a stands inside its own "
@@ -1149,7 +1149,7 @@ static void includes_that_cannot_be(void **state)
 		"b.yaml:2:7: error: name is a list; expected a text [spec-type]\n"
 		"c.yaml: error: the file has 2 documents, each a job of its own: 1, 2 "
 		"[spec-document]\n"
-		"  fix: say which one is meant, by its number or its name\n");
+		"  fix: include files with one document each\n");
 	spec_clear(&spec);
 	/* Files that include each other twice would be read without end. */
 	put("a.yaml", "include: [b.yaml, b.yaml]\n");
@@ -1208,7 +1208,8 @@ static void documents(void **state)
 		assert_diag(&diag,
 			    "job.yaml: error: there is no document 4 in it; there are: 1 "
 			    "(first), 2 (2nd), 3 [spec-document]\n"
-			    "  fix: say which one is meant, by its number or its name\n");
+			    "  fix: say which one is meant: --document with its number "
+			    "or name\n");
 		spec_clear(&spec);
 	}
 	{
