@@ -182,31 +182,73 @@ static int read_user(const struct reader *reader)
 	return read_text(reader, "SRANK_LAUNCHER", &facts->outer);
 }
 
-/* Slurm gives all that it sets the same list, so the first will do for that. */
-static int read_devices(const struct reader *reader)
+/* Number of device tokens in a list; 0 when there is none. */
+static uint32_t count_devices(const char *list)
 {
 	/* NoDevFiles is what Slurm sets for a gres without device files. */
 	static const char *const none[] = {"", "NoDevFiles", "-1"};
-	struct launch_facts *facts = reader->facts;
-	const char *first = NULL;
+	uint32_t count = 1;
 
-	for (uint32_t i = LAUNCH_GPU_VARIABLES; i-- > 0;) {
-		if (reader->lookup(launch_gpu_variables[i], reader->arg)) {
-			facts->gpu_variables |= UINT32_C(1) << i;
-			first = launch_gpu_variables[i];
-		}
-	}
-	/* The text of the first look-up is gone, and a second one may find no memory. */
-	if (first)
-		first = reader->lookup(first, reader->arg);
-	if (!first)
-		return 0;
 	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
-		if (strcmp(first, none[i]) == 0)
+		if (strcmp(list, none[i]) == 0)
 			return 0;
 	}
-	facts->gpus = strdup(first);
-	return facts->gpus ? 0 : -ENOMEM;
+	for (; *list; list++)
+		count += *list == ',';
+	return count;
+}
+
+/*
+ * Which of the variables, an index into launch_gpu_variables, has Slurm's list. Slurm
+ * sets those that gres.conf's Flags or AutoDetect name, and leaves the others as the user
+ * has them (gres_common_gpu_set_env() in src/plugins/gres/common/gres_common.c): as with
+ * AutoDetect=rsmi a CUDA_VISIBLE_DEVICES, which AMD's HIP reads, too. Slurm's list is the
+ * one that has as many devices as the step; where Slurm has bound the task, none may
+ * have, and the first one is taken. LAUNCH_GPU_VARIABLES: none is set.
+ */
+static uint32_t find_devices(const struct reader *reader)
+{
+	const char *text = look_up(reader, "SLURM_GPUS_ON_NODE");
+	unsigned long on_node = text ? strtoul(text, NULL, 10) : 0;
+	uint32_t found = LAUNCH_GPU_VARIABLES;
+
+	for (uint32_t i = 0; i < LAUNCH_GPU_VARIABLES; i++) {
+		const char *list = reader->lookup(launch_gpu_variables[i], reader->arg);
+
+		if (list && on_node && count_devices(list) == on_node)
+			return i;
+		if (list && found == LAUNCH_GPU_VARIABLES)
+			found = i;
+	}
+	return found;
+}
+
+/* Slurm gives all the variables that it sets the same list. */
+static int read_devices(const struct reader *reader)
+{
+	struct launch_facts *facts = reader->facts;
+	uint32_t found = find_devices(reader);
+	const char *list;
+
+	if (found == LAUNCH_GPU_VARIABLES)
+		return 0;
+	/* A second look-up may find no memory, which the source then tells. */
+	list = reader->lookup(launch_gpu_variables[found], reader->arg);
+	if (!list)
+		return 0;
+	facts->gpus = strdup(list);
+	if (!facts->gpus)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < LAUNCH_GPU_VARIABLES; i++) {
+		list = reader->lookup(launch_gpu_variables[i], reader->arg);
+		if (list && strcmp(list, facts->gpus) == 0)
+			facts->gpu_variables |= UINT32_C(1) << i;
+	}
+	if (count_devices(facts->gpus) == 0) {
+		free(facts->gpus);
+		facts->gpus = NULL;
+	}
+	return 0;
 }
 
 /*
@@ -690,13 +732,7 @@ int launch_facts_read_batch(struct launch_facts *facts, launch_lookup lookup, vo
 
 uint32_t launch_facts_ngpus(const struct launch_facts *facts)
 {
-	uint32_t count = 1;
-
-	if (!facts->gpus || !*facts->gpus)
-		return 0;
-	for (const char *p = facts->gpus; *p; p++)
-		count += *p == ',';
-	return count;
+	return facts->gpus ? count_devices(facts->gpus) : 0;
 }
 
 uint32_t launch_facts_visible(const struct launch_facts *facts, uint32_t total)

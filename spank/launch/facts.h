@@ -66,8 +66,9 @@ struct launch_facts {
 	uint32_t ncpus;         /* CPUs in the task's affinity mask; 0: not known */
 	char *gpus;             /* device tokens visible to the task, as Slurm set them,
 				   comma-separated and opaque; NULL: none */
-	uint32_t gpu_variables; /* bit i: launch_gpu_variables[i] of gpus.h is set in the
-				   task; Slurm gives all of them the same list */
+	uint32_t gpu_variables; /* bit i: launch_gpu_variables[i] of gpus.h has in the
+				   task the list that Slurm set; one that the user has
+				   set otherwise does not count */
 	bool pty; /* it is at a terminal (srun --pty), most likely a shell */
 
 	/* What the user set before the step, by the precedence rules; NULL: nothing. */

@@ -586,7 +586,8 @@ all_that_is_left_is_ordered()
 
 # LUMI-G: one socket of 4 NUMA nodes of 16 cores, CPUs N and N+64 in one core, a chiplet for each 8
 # cores. The mappings are those that its user guide publishes (distribution-binding), and what the
-# chiplets of the tasks' CPUs say. Its driver counts GPUs as ROCm does.
+# chiplets of the tasks' CPUs say. Its driver counts GPUs as ROCm does. A CUDA_VISIBLE_DEVICES that the
+# user has, Slurm leaves there, since gres.conf names AMD's variable only.
 @test "AMD's GPUs follow the CPUs, too, on a node of LUMI" {
 	local want options
 	boot_machine gpus-lumi lumi_g 1 4 --nodes 1 --task-plugin task/affinity \
@@ -601,6 +602,7 @@ all_that_is_left_is_ordered()
 	done <<-'END'
 		4,5,2,3,6,7,0,1 |-n8 -c16 -m block:block
 		0,1,2,3,4,5,6,7 |-n8 -c16 --cpu-bind=map_cpu:49,57,17,25,1,9,33,41
+		4,5,2,3,6,7,0,1 |-n8 -c16 -m block:block --export=ALL,CUDA_VISIBLE_DEVICES=0
 		0,1,2,3,4,5,6,7 |-n8 -c16 --cpu-bind=mask_cpu:fe000000000000,fe00000000000000,fe0000,fe000000,fe,fe00,fe00000000,fe0000000000
 	END
 }
