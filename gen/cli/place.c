@@ -292,7 +292,7 @@ int cli_place_begin(struct cli_place *place, const struct spec *spec,
 		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%" PRIu32,
 					 i ? "," : "", i);
 	/* No such folder: the GPUs stay in Slurm's order. */
-	return launch_gpus_read(&place->gpus, list, NULL, "/nonexistent", err);
+	return launch_gpus_read(&place->gpus, list, 0, NULL, "/nonexistent", err);
 }
 
 int cli_place_bind(struct cli_place *place, const struct launch_facts *facts,

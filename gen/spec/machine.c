@@ -818,7 +818,7 @@ static int read_devices(const struct spec_machine *machine, uint32_t count,
 		used += (size_t)snprintf(
 			list + used, sizeof(list) - used, "%s%u", i ? "," : "",
 			count <= machine->gpus_count ? machine->gpus[i].index : i);
-	return launch_gpus_read(gpus, list, NULL, machine->root, err);
+	return launch_gpus_read(gpus, list, 0, NULL, machine->root, err);
 }
 
 /* The GPUs of the drivers, in the order of launch_gpus_read(). */

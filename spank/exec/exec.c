@@ -130,7 +130,8 @@ static int read_gpus(const struct launch_facts *facts, struct launch_gpus **gpus
 	*gpus = calloc(1, sizeof(**gpus));
 	if (!*gpus)
 		return -ENOMEM;
-	r = launch_gpus_read(*gpus, facts->gpus, getenv("SLURM_STEP_GPUS"), "", err);
+	r = launch_gpus_read(*gpus, facts->gpus, facts->gpu_variables,
+			     getenv("SLURM_STEP_GPUS"), "", err);
 	if (r) {
 		free(*gpus);
 		*gpus = NULL;

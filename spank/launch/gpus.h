@@ -58,17 +58,19 @@ struct launch_gpus {
 };
 
 /*
- * Fills GPUS from the device list of the step (FACTS' gpus: "0,1,2", opaque tokens) and
- * the trees below ROOT ("" or "/": the machine's own /proc and /sys; tests give a
- * recorded machine, which may have the content of /sys at its top). STEP_GPUS is
- * SLURM_STEP_GPUS, paired by position when the list is relative under ConstrainDevices
- * and nothing shows which GPUs are left; NULL: none. LIST NULL or empty: no GPU. Only
- * reads files whose names this code makes; a tree that is missing or odd leaves `located`
- * false and is no error. GPUS then has no device: -ENOSPC with ERR when there are more
- * than LAUNCH_GPUS_MAX devices, -EINVAL with ERR when a token does not fit into a name.
+ * Fills GPUS from the device list of the step (FACTS' gpus: "0,1,2", opaque tokens), the
+ * variables that Slurm has set to it (FACTS' gpu_variables; 0: not known), which tell the
+ * vendor where a node has GPUs of several, and the trees below ROOT ("" or "/": the
+ * machine's own /proc and /sys; tests give a recorded machine, which may have the content
+ * of /sys at its top). STEP_GPUS is SLURM_STEP_GPUS, paired by position when the list is
+ * relative under ConstrainDevices and nothing shows which GPUs are left; NULL: none. LIST
+ * NULL or empty: no GPU. Only reads files whose names this code makes; a tree that is
+ * missing or odd leaves `located` false and is no error. GPUS then has no device: -ENOSPC
+ * with ERR when there are more than LAUNCH_GPUS_MAX devices, -EINVAL with ERR when a
+ * token does not fit into a name.
  */
-int launch_gpus_read(struct launch_gpus *gpus, const char *list, const char *step_gpus,
-		     const char *root, struct launch_error *err);
+int launch_gpus_read(struct launch_gpus *gpus, const char *list, uint32_t variables,
+		     const char *step_gpus, const char *root, struct launch_error *err);
 
 /* How near the CPUs of a task are to a GPU, the nearest first. */
 enum launch_distance {

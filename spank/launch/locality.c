@@ -27,14 +27,18 @@ struct token {
 	size_t length;
 };
 
-/* Next token of *LIST, which moves behind it; empty ones are passed over. */
+/*
+ * Next token of *LIST, which moves behind it; empty ones are passed over. Slurm writes no
+ * blanks, but people do, and the vendors' runtimes read past them.
+ */
 static bool next_token(const char **list, struct token *token)
 {
-	while (**list == ',')
-		(*list)++;
+	*list += strspn(*list, ", \t");
 	token->text = *list;
 	token->length = strcspn(*list, ",");
 	*list += token->length;
+	while (token->length && strchr(" \t", token->text[token->length - 1]))
+		token->length--;
 	return token->length != 0;
 }
 
@@ -448,14 +452,39 @@ static bool find_cards(const struct launch_cards *cards, const struct launch_gpu
  */
 static const struct {
 	void (*read)(struct launch_cards *cards, const struct launch_tree *tree);
+	enum launch_gpu_variable variable; /* the vendor's */
 	bool certain;
-} sources[] = {{launch_cards_nvidia, true},
-	       {launch_cards_amd, false},
-	       {launch_cards_intel, false},
-	       {launch_cards_pci, false}};
+} sources[] = {{launch_cards_nvidia, LAUNCH_GPU_CUDA, true},
+	       {launch_cards_amd, LAUNCH_GPU_ROCR, false},
+	       {launch_cards_intel, LAUNCH_GPU_ZE, false},
+	       {launch_cards_pci, LAUNCH_GPU_VARIABLES, false}};
 
-int launch_gpus_read(struct launch_gpus *gpus, const char *list, const char *step_gpus,
-		     const char *root, struct launch_error *err)
+/*
+ * The cards behind the list. A node may have GPUs of two vendors, each with its Flags in
+ * gres.conf, so those whose variable Slurm has set come first. The others are no less
+ * sure where the flags are missing or wrong.
+ */
+static bool search(const struct launch_gpus *gpus, uint32_t variables,
+		   const char *step_gpus, const struct launch_tree *tree,
+		   struct launch_cards *cards, const struct launch_card **card_of)
+{
+	for (int other = 0; other < 2; other++) {
+		for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
+			bool set = variables >> sources[i].variable & 1;
+
+			if (set == other)
+				continue;
+			sources[i].read(cards, tree);
+			if (find_cards(cards, gpus, step_gpus, sources[i].certain,
+				       card_of))
+				return true;
+		}
+	}
+	return false;
+}
+
+int launch_gpus_read(struct launch_gpus *gpus, const char *list, uint32_t variables,
+		     const char *step_gpus, const char *root, struct launch_error *err)
 {
 	const struct launch_card *card_of[LAUNCH_GPUS_MAX];
 	struct launch_cpuset online = {0};
@@ -463,7 +492,7 @@ int launch_gpus_read(struct launch_gpus *gpus, const char *list, const char *ste
 	const struct board *board = NULL;
 	struct launch_cards cards;
 	struct launch_tree tree;
-	bool found = false;
+	bool found;
 	int error;
 
 	gpus->vendor = LAUNCH_VENDOR_UNKNOWN;
@@ -476,10 +505,7 @@ int launch_gpus_read(struct launch_gpus *gpus, const char *list, const char *ste
 	if (!step_gpus || count_tokens(step_gpus) != gpus->count)
 		step_gpus = NULL;
 	launch_tree_init(&tree, root);
-	for (size_t i = 0; i < sizeof(sources) / sizeof(*sources) && !found; i++) {
-		sources[i].read(&cards, &tree);
-		found = find_cards(&cards, gpus, step_gpus, sources[i].certain, card_of);
-	}
+	found = search(gpus, variables, step_gpus, &tree, &cards, card_of);
 	/* Nobody else has such instances, whatever a container shows of the driver. */
 	if (!found && !strncmp(gpus->gpu[0].name, "MIG-", strlen("MIG-")))
 		gpus->vendor = LAUNCH_VENDOR_NVIDIA;

@@ -280,7 +280,8 @@ static void find_gpus(spank_t spank)
 	r = srank_source_devices(spank, &step.devices, &step_gpus);
 	if (r == 0 && step.devices.gpus && step.settings.gpus != LAUNCH_GPUS_NONE) {
 		step.gpus = calloc(1, sizeof(*step.gpus));
-		r = step.gpus ? launch_gpus_read(step.gpus, step.devices.gpus, step_gpus,
+		r = step.gpus ? launch_gpus_read(step.gpus, step.devices.gpus,
+						 step.devices.gpu_variables, step_gpus,
 						 srank_options_sysroot(), &step.error)
 			      : -ENOMEM;
 	}

@@ -234,7 +234,7 @@ static bool measure(const struct machine *machine, const char *root, uint32_t cp
 	for (int i = 0; i < ROUNDS; i++) {
 		double start = now();
 
-		if (launch_gpus_read(&gpus, list, NULL, root, &err) ||
+		if (launch_gpus_read(&gpus, list, 0, NULL, root, &err) ||
 		    !gpus.gpu[0].located)
 			return false;
 		ours[i] = now() - start;

@@ -90,11 +90,11 @@ static bool measure_reading(const struct machine *machine, struct launch_gpus *g
 	machine_list(machine, list, sizeof(list));
 	/* A step reads them once, in a process that has read nothing before. */
 	start = now();
-	r = launch_gpus_read(gpus, list, NULL, root, &err);
+	r = launch_gpus_read(gpus, list, 0, NULL, root, &err);
 	first = now() - start;
 	start = now();
 	for (int i = 0; i < ROUNDS && !r; i++)
-		r = launch_gpus_read(gpus, list, NULL, root, &err);
+		r = launch_gpus_read(gpus, list, 0, NULL, root, &err);
 	printf("  places of %2u GPUs %26.1f (first: %.1f)\n", gpus->count,
 	       (now() - start) / ROUNDS, first);
 	machine_uproot(root);

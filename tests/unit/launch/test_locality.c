@@ -31,6 +31,9 @@ static char root[128];
 /* What a device cgroup would deny: ends of file names, separated by blanks. */
 static const char *denied = "";
 
+/* Those that Slurm has set. */
+static uint32_t variables;
+
 static bool is_denied(const char *path)
 {
 	char list[256], *save = NULL;
@@ -106,6 +109,7 @@ static int plant_nothing(void **state)
 static int uproot(void **state)
 {
 	denied = "";
+	variables = 0;
 	machine_uproot(root);
 	return 0;
 }
@@ -115,7 +119,8 @@ static void read_ok(const char *list, const char *step_gpus)
 	struct launch_error err = {{0}};
 
 	memset(&gpus, 0xa5, sizeof(gpus));
-	assert_int_equal(launch_gpus_read(&gpus, list, step_gpus, root, &err), 0);
+	assert_int_equal(launch_gpus_read(&gpus, list, variables, step_gpus, root, &err),
+			 0);
 	assert_string_equal(err.text, "");
 }
 
@@ -193,6 +198,7 @@ static void finds_gpus_of_tokens(void **state)
 		{"-1", NULL, 1, {"-1"}, {-1}},
 		{"1x", NULL, 1, {"1x"}, {-1}},
 		{",,1,,", NULL, 1, {"1"}, {1}},
+		{" 1 ,\t3 , ", "1, 3", 2, {"1", "3"}, {1, 3}},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -224,6 +230,51 @@ static void tells_the_vendor(void **state)
 	assert_int_equal(gpus.vendor, LAUNCH_VENDOR_UNKNOWN);
 	read_ok("MIG-7e8f02ce-2f2c-5c1e-8d1a-5d0c7f2b2b6a", NULL);
 	assert_int_equal(gpus.vendor, LAUNCH_VENDOR_NVIDIA);
+}
+
+/* A node with four GPUs of NVIDIA's and two of AMD's, each kind with its own variable. */
+static void goes_by_the_variable(void **state)
+{
+	static const struct {
+		uint32_t variables;
+		const char *list;
+		enum launch_vendor vendor;
+		const char *first;
+	} rows[] = {
+		{0, "0,1", LAUNCH_VENDOR_NVIDIA, "48-63,112-127"},
+		{1 << LAUNCH_GPU_CUDA, "0,1", LAUNCH_VENDOR_NVIDIA, "48-63,112-127"},
+		{1 << LAUNCH_GPU_ROCR, "0,1", LAUNCH_VENDOR_AMD, "5"},
+		{1 << LAUNCH_GPU_ROCR | 1 << LAUNCH_GPU_ORDINAL, "0,1", LAUNCH_VENDOR_AMD,
+		 "5"},
+		{15, "0,1", LAUNCH_VENDOR_NVIDIA, "48-63,112-127"},
+		/* None of theirs, or more than they are: flags that are wrong. */
+		{1 << LAUNCH_GPU_ZE, "0,1", LAUNCH_VENDOR_NVIDIA, "48-63,112-127"},
+		{1 << LAUNCH_GPU_ORDINAL, "0,1", LAUNCH_VENDOR_NVIDIA, "48-63,112-127"},
+		{1 << LAUNCH_GPU_ROCR, "0,1,2", LAUNCH_VENDOR_NVIDIA, "48-63,112-127"},
+	};
+
+	for (int i = 0; i < 2; i++) {
+		char name[96], text[64];
+
+		snprintf(name, sizeof(name), "sys/class/kfd/kfd/topology/nodes/%d/gpu_id",
+			 i);
+		machine_file(root, name, "77\n");
+		snprintf(name, sizeof(name),
+			 "sys/class/kfd/kfd/topology/nodes/%d/properties", i);
+		snprintf(text, sizeof(text), "location_id %d\ndomain 0\n",
+			 (0x50 + i) << 8);
+		machine_file(root, name, text);
+		snprintf(name, sizeof(name),
+			 "sys/bus/pci/devices/0000:%02x:00.0/local_cpulist", 0x50 + i);
+		machine_file(root, name, i ? "6\n" : "5\n");
+	}
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		print_message("# row %zu\n", i);
+		variables = rows[i].variables;
+		read_ok(rows[i].list, NULL);
+		assert_int_equal(gpus.vendor, rows[i].vendor);
+		expect_local(0, "0", rows[i].first);
+	}
 }
 
 static void passes_over_excluded_gpus(void **state)
@@ -730,7 +781,7 @@ static void refuses_what_does_not_fit(void **state)
 	read_ok(list, NULL);
 	assert_int_equal(gpus.count, 64);
 	strcat(list, ",64");
-	assert_int_equal(launch_gpus_read(&gpus, list, NULL, root, &err), -ENOSPC);
+	assert_int_equal(launch_gpus_read(&gpus, list, 0, NULL, root, &err), -ENOSPC);
 	assert_int_equal(gpus.count, 0);
 	assert_string_equal(err.text,
 			    "the step has more than 64 GPUs on this node, which "
@@ -743,7 +794,7 @@ static void refuses_what_does_not_fit(void **state)
 	name[LAUNCH_GPU_NAME_MAX - 1] = 'y';
 	name[LAUNCH_GPU_NAME_MAX] = '\0';
 	err.text[0] = '\0';
-	assert_int_equal(launch_gpus_read(&gpus, name, NULL, root, &err), -EINVAL);
+	assert_int_equal(launch_gpus_read(&gpus, name, 0, NULL, root, &err), -EINVAL);
 	assert_int_equal(gpus.count, 0);
 	assert_string_equal(err.text,
 			    "the step's device list has a name of 96 characters, "
@@ -757,6 +808,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(finds_gpus_of_tokens, plant, uproot),
 		cmocka_unit_test_setup_teardown(takes_no_list, plant, uproot),
 		cmocka_unit_test_setup_teardown(tells_the_vendor, plant, uproot),
+		cmocka_unit_test_setup_teardown(goes_by_the_variable, plant, uproot),
 		cmocka_unit_test_setup_teardown(passes_over_excluded_gpus, plant, uproot),
 		cmocka_unit_test_setup_teardown(sorts_by_domain_first, plant, uproot),
 		cmocka_unit_test_setup_teardown(does_without_missing_files, plant,

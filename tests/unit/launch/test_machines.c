@@ -47,7 +47,7 @@ static void read_tree(void)
 
 	machine_plant(&machine, root, sizeof(root));
 	machine_list(&machine, list, sizeof(list));
-	assert_int_equal(launch_gpus_read(&gpus, list, NULL, root, &err), 0);
+	assert_int_equal(launch_gpus_read(&gpus, list, 0, NULL, root, &err), 0);
 	machine_uproot(root);
 	assert_int_equal(gpus.vendor, vendors[find_vendor()].vendor);
 	for (uint32_t i = 0; i < machine.npackages; i++)

@@ -249,7 +249,7 @@ static int bind_gpus(const void *arg)
 	launch_settings_init(&settings);
 	r = launch_settings_parse(&settings, arg, &err);
 	if (r == 0)
-		r = launch_gpus_read(&gpus, facts.gpus, NULL, "/nonexistent", &err);
+		r = launch_gpus_read(&gpus, facts.gpus, 1, NULL, "/nonexistent", &err);
 	if (r == 0)
 		r = launch_gpus_bind(&gpus, NULL, 2, &facts, &settings, &env, &err);
 	launch_environment_clear(&env);
