@@ -98,7 +98,7 @@ static bool is_alone(void)
 
 static void clear(void)
 {
-	srank_shared_destroy(&step.shared);
+	srank_shared_destroy(&step.shared, step.ntasks);
 	srank_found_clear(&step.found);
 	launch_facts_clear(&step.devices);
 	free(step.gpus);
@@ -184,7 +184,7 @@ static bool is_batch_step(spank_t spank)
 /*
  * Where rank 0 is and by what address, as far as that is to be asked for. Not later than
  * in init_post_opt: while user_init runs, slurmstepd holds the lock of its credentials
- * (auth_setuid_lock() in src/slurmd/slurmstepd/mgr.c since 23.11), and a message to
+ * (auth_setuid_lock() in its drop_privileges() since 23.02), and a message to
  * slurmctld would be its end.
  */
 static void find_meeting(spank_t spank)
@@ -292,11 +292,10 @@ static void find_gpus(spank_t spank)
 
 static void share(spank_t spank)
 {
-	uint32_t ntasks;
-	spank_err_t r = spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &ntasks);
+	spank_err_t r = spank_get_item(spank, S_JOB_LOCAL_TASK_COUNT, &step.ntasks);
 
 	if (r == ESPANK_SUCCESS) {
-		step.shared = srank_shared_create(ntasks);
+		step.shared = srank_shared_create(step.ntasks);
 		if (!step.shared)
 			keep_error("memory shared by the tasks of this node", -errno);
 	} else {
@@ -331,7 +330,7 @@ int slurm_spank_task_post_fork(spank_t spank, int argc, char **argv)
 	    spank_get_item(spank, S_TASK_PID, &pid) != ESPANK_SUCCESS)
 		return 0;
 	/* A mask that cannot be read stays empty: the task is as near to any GPU. */
-	if (task >= 0 && (uint32_t)task < step.shared->ntasks)
+	if (task >= 0 && (uint32_t)task < step.ntasks)
 		launch_cpuset_affinity(pid, &step.shared->masks[task]);
 	return 0;
 }

@@ -22,15 +22,12 @@ struct srank_shared *srank_shared_create(uint32_t ntasks)
 
 	shared = mmap(NULL, size_for(ntasks), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED)
-		return NULL;
-	shared->ntasks = ntasks;
-	return shared;
+	return shared == MAP_FAILED ? NULL : shared;
 }
 
-void srank_shared_destroy(struct srank_shared **shared)
+void srank_shared_destroy(struct srank_shared **shared, uint32_t ntasks)
 {
 	if (*shared)
-		munmap(*shared, size_for((*shared)->ntasks));
+		munmap(*shared, size_for(ntasks));
 	*shared = NULL;
 }

@@ -11,8 +11,11 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+/*
+ * The tasks are the user's when they write here, and slurmstepd is root: it takes nothing
+ * from here but what cannot harm it. How long this is, it keeps to itself.
+ */
 struct srank_shared {
-	uint32_t ntasks;
 	atomic_bool reported; /* a task has printed its error: one line a node will do */
 	atomic_bool abandon;  /* a task failed, and slurmctld is to end the others */
 	struct launch_cpuset masks[]; /* by local rank; empty: not known */
@@ -24,5 +27,5 @@ struct srank_shared {
  */
 struct srank_shared *srank_shared_create(uint32_t ntasks);
 
-/* Unmaps *SHARED, which may be NULL, and makes it NULL. */
-void srank_shared_destroy(struct srank_shared **shared);
+/* Unmaps *SHARED, which may be NULL, of NTASKS tasks, and makes it NULL. */
+void srank_shared_destroy(struct srank_shared **shared, uint32_t ntasks);

@@ -37,7 +37,7 @@ static void report(spank_t spank, const struct launch_facts *facts,
 {
 	const struct launch_report_node here = {
 		.masks = step->shared->masks,
-		.ntasks = step->shared->ntasks,
+		.ntasks = step->ntasks,
 		.devices = &step->devices,
 		.gpus = step->gpus,
 		.ncpus = srank_source_ncpus(spank),
@@ -95,7 +95,7 @@ int srank_task(spank_t spank, struct srank_step *step, struct launch_error *err)
 		.settings = &step->settings,
 		.gpus = step->gpus,
 		.masks = step->shared->masks,
-		.ntasks = step->shared->ntasks,
+		.ntasks = step->ntasks,
 		.say = say,
 	};
 	int r;

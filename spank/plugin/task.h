@@ -13,6 +13,7 @@
 
 #include <slurm/spank.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Whether a failure of this node is to end the step on the others. */
 enum srank_abandon {
@@ -28,6 +29,7 @@ struct srank_step {
 	struct launch_facts devices; /* gpus and gpu_variables of the step on this node */
 	struct launch_gpus *gpus;    /* the same with their places; NULL: none */
 	struct srank_found found;    /* what a task cannot find out by itself */
+	uint32_t ntasks;             /* on this node, as many as shared has masks */
 	struct srank_shared *shared; /* NULL before user_init */
 	enum srank_abandon abandon;
 	bool abandoned; /* slurmctld was told to end the step */
