@@ -48,7 +48,7 @@ int launch_cpuset_parse(struct launch_cpuset *set, const char *text)
 		if (high >= LAUNCH_CPUS_MAX || low > high)
 			goto malformed;
 		for (uint32_t cpu = low; cpu <= high; cpu++)
-			set->bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+			launch_cpuset_add(set, cpu);
 		if (*text == ',' && text[1] >= '0' && text[1] <= '9')
 			text++;
 		else if (*text && *text != '\n')
@@ -61,31 +61,72 @@ malformed:
 	return -EINVAL;
 }
 
-static bool contains(const struct launch_cpuset *set, uint32_t cpu)
+bool launch_cpuset_has(const struct launch_cpuset *set, uint32_t cpu)
 {
 	return cpu < LAUNCH_CPUS_MAX && set->bits[cpu / 64] >> (cpu % 64) & 1;
 }
 
+void launch_cpuset_add(struct launch_cpuset *set, uint32_t cpu)
+{
+	set->bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+}
+
+void launch_cpuset_join(struct launch_cpuset *set, const struct launch_cpuset *other)
+{
+	for (size_t word = 0; word < WORDS; word++)
+		set->bits[word] |= other->bits[word];
+}
+
+void launch_cpuset_remove(struct launch_cpuset *set, const struct launch_cpuset *other)
+{
+	for (size_t word = 0; word < WORDS; word++)
+		set->bits[word] &= ~other->bits[word];
+}
+
+bool launch_cpuset_is_empty(const struct launch_cpuset *set)
+{
+	return launch_cpuset_first(set) == LAUNCH_CPUS_MAX;
+}
+
+/* The range of SET that begins with LOW, and a comma before it where it is not the first.
+ * Its last CPU. */
+static uint32_t print_range(const struct launch_cpuset *set, uint32_t low, bool first,
+			    char *text, size_t size)
+{
+	const char *comma = first ? "" : ",";
+	uint32_t high = low;
+
+	while (launch_cpuset_has(set, high + 1))
+		high++;
+	if (low == high)
+		snprintf(text, size, "%s%u", comma, low);
+	else
+		snprintf(text, size, "%s%u-%u", comma, low, high);
+	return high;
+}
+
 void launch_cpuset_text(const struct launch_cpuset *set, char *text, size_t size)
 {
-	size_t used = 0;
+	size_t used = 0, left = 0; /* LEFT: behind which the dots have room */
 
-	if (size)
-		text[0] = '\0';
-	for (uint32_t cpu = 0; cpu < LAUNCH_CPUS_MAX && used < size; cpu++) {
-		const char *comma = used ? "," : "";
-		uint32_t low = cpu;
+	if (!size)
+		return;
+	text[0] = '\0';
+	for (uint32_t cpu = launch_cpuset_first(set); cpu < LAUNCH_CPUS_MAX;
+	     cpu = launch_cpuset_next(set, cpu)) {
+		char range[16];
+		size_t length;
 
-		if (!contains(set, cpu))
-			continue;
-		while (contains(set, cpu + 1))
-			cpu++;
-		if (low == cpu)
-			used += (size_t)snprintf(text + used, size - used, "%s%u", comma,
-						 low);
-		else
-			used += (size_t)snprintf(text + used, size - used, "%s%u-%u",
-						 comma, low, cpu);
+		cpu = print_range(set, cpu, !used, range, sizeof(range));
+		length = strlen(range);
+		if (used + length >= size) {
+			snprintf(text + left, size - left, left ? ",..." : "...");
+			return;
+		}
+		memcpy(text + used, range, length + 1);
+		used += length;
+		if (used + strlen(",...") < size)
+			left = used;
 	}
 }
 
@@ -98,12 +139,28 @@ uint32_t launch_cpuset_count(const struct launch_cpuset *set)
 	return count;
 }
 
+/* Lowest CPU of SET from CPU on. */
+static uint32_t find_from(const struct launch_cpuset *set, uint32_t cpu)
+{
+	for (uint32_t word = cpu / 64; word < WORDS; word++) {
+		uint64_t bits = set->bits[word];
+
+		if (word == cpu / 64)
+			bits &= UINT64_MAX << (cpu % 64);
+		if (bits)
+			return word * 64 + (uint32_t)__builtin_ctzll(bits);
+	}
+	return LAUNCH_CPUS_MAX;
+}
+
 uint32_t launch_cpuset_first(const struct launch_cpuset *set)
 {
-	for (uint32_t word = 0; word < WORDS; word++)
-		if (set->bits[word])
-			return word * 64 + (uint32_t)__builtin_ctzll(set->bits[word]);
-	return LAUNCH_CPUS_MAX;
+	return find_from(set, 0);
+}
+
+uint32_t launch_cpuset_next(const struct launch_cpuset *set, uint32_t cpu)
+{
+	return find_from(set, cpu + 1);
 }
 
 static void copy_mask(struct launch_cpuset *set, const unsigned long *words, size_t count)

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -22,14 +23,31 @@ struct launch_cpuset {
  */
 int launch_cpuset_parse(struct launch_cpuset *set, const char *text);
 
-/* "0-3,8" of SET; cut to SIZE, an empty set is "". */
+/*
+ * "0-3,8" of SET; an empty set is "". What does not fit into SIZE is left out from the
+ * end, and dots tell so: "0-3,...".
+ */
 void launch_cpuset_text(const struct launch_cpuset *set, char *text, size_t size);
+
+bool launch_cpuset_has(const struct launch_cpuset *set, uint32_t cpu);
+
+/* Adds CPU, which is below LAUNCH_CPUS_MAX, or all CPUs of OTHER, to SET. */
+void launch_cpuset_add(struct launch_cpuset *set, uint32_t cpu);
+void launch_cpuset_join(struct launch_cpuset *set, const struct launch_cpuset *other);
+
+/* Removes the CPUs of OTHER from SET. */
+void launch_cpuset_remove(struct launch_cpuset *set, const struct launch_cpuset *other);
+
+bool launch_cpuset_is_empty(const struct launch_cpuset *set);
 
 /* Number of CPUs in SET. */
 uint32_t launch_cpuset_count(const struct launch_cpuset *set);
 
 /* Lowest CPU of SET; LAUNCH_CPUS_MAX when it is empty. */
 uint32_t launch_cpuset_first(const struct launch_cpuset *set);
+
+/* The same of those above CPU. */
+uint32_t launch_cpuset_next(const struct launch_cpuset *set, uint32_t cpu);
 
 /* The CPUs that process PID may run on (0: the caller). 0 or negative errno. */
 int launch_cpuset_affinity(pid_t pid, struct launch_cpuset *set);

@@ -196,10 +196,10 @@ static void read_socket(struct launch_cpuset *socket, const struct launch_cpuset
 {
 	struct launch_cpuset rest = *local, package;
 	char text[LAUNCH_TREE_TEXT_MAX];
-	uint32_t cpu;
 
 	*socket = *local;
-	while ((cpu = launch_cpuset_first(&rest)) < LAUNCH_CPUS_MAX) {
+	for (uint32_t cpu = launch_cpuset_first(&rest); cpu < LAUNCH_CPUS_MAX;
+	     cpu = launch_cpuset_next(&rest, cpu)) {
 		if (launch_tree_read(tree, text, sizeof(text),
 				     CPU "/topology/package_cpus_list", tree->sys, cpu) &&
 		    launch_tree_read(tree, text, sizeof(text),
@@ -207,11 +207,8 @@ static void read_socket(struct launch_cpuset *socket, const struct launch_cpuset
 			return;
 		if (launch_cpuset_parse(&package, text))
 			return;
-		rest.bits[cpu / 64] &= ~(UINT64_C(1) << (cpu % 64));
-		for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++) {
-			socket->bits[word] |= package.bits[word];
-			rest.bits[word] &= ~package.bits[word];
-		}
+		launch_cpuset_join(socket, &package);
+		launch_cpuset_remove(&rest, &package);
 	}
 }
 
@@ -235,11 +232,10 @@ static int read_nearest(struct launch_cpuset *cpus, unsigned long node,
 			     "%s/devices/system/node/node%lu/distance", tree->sys, node))
 		return -ENOENT;
 	for (uint32_t i = launch_cpuset_first(&nodes); i < LAUNCH_CPUS_MAX;
-	     i = launch_cpuset_first(&nodes)) {
+	     i = launch_cpuset_next(&nodes, i)) {
 		char *end;
 		unsigned long distance = strtoul(at, &end, 10);
 
-		nodes.bits[i / 64] &= ~(UINT64_C(1) << (i % 64));
 		if (end == at)
 			break;
 		at = end;
@@ -247,14 +243,12 @@ static int read_nearest(struct launch_cpuset *cpus, unsigned long node,
 		    launch_tree_read(tree, text, sizeof(text),
 				     "%s/devices/system/node/node%u/cpulist", tree->sys,
 				     i) ||
-		    launch_cpuset_parse(&own, text) ||
-		    launch_cpuset_first(&own) == LAUNCH_CPUS_MAX)
+		    launch_cpuset_parse(&own, text) || launch_cpuset_is_empty(&own))
 			continue;
 		if (distance < nearest)
 			memset(cpus, 0, sizeof(*cpus));
 		nearest = distance;
-		for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
-			cpus->bits[word] |= own.bits[word];
+		launch_cpuset_join(cpus, &own);
 	}
 	return 0;
 }
@@ -287,7 +281,7 @@ static int read_local(struct launch_cpuset *local, const struct launch_card *car
 	error = read_device(card, "local_cpulist", text, sizeof(text), tree);
 	if (!error)
 		error = launch_cpuset_parse(local, text);
-	if (error || launch_cpuset_first(local) < LAUNCH_CPUS_MAX)
+	if (error || !launch_cpuset_is_empty(local))
 		return error;
 	error = read_device(card, "numa_node", text, sizeof(text), tree);
 	if (error || !isdigit((unsigned char)text[0]))
@@ -305,8 +299,7 @@ static void locate(struct launch_gpus *gpus, struct launch_gpu *gpu,
 		   const struct launch_card *card, const struct launch_cpuset *online,
 		   const struct launch_tree *tree)
 {
-	if (read_local(&gpu->local, card, tree) ||
-	    launch_cpuset_first(&gpu->local) == LAUNCH_CPUS_MAX ||
+	if (read_local(&gpu->local, card, tree) || launch_cpuset_is_empty(&gpu->local) ||
 	    !memcmp(&gpu->local, online, sizeof(*online)))
 		return;
 	gpu->node = gpu->local;
@@ -412,7 +405,7 @@ static void locate_chiplet(struct launch_gpu *gpu, const struct launch_card *car
 		if (first == LAUNCH_CPUS_MAX)
 			continue;
 		gpu->local = chiplet;
-		if (!(gpu->node.bits[first / 64] >> (first % 64) & 1))
+		if (!launch_cpuset_has(&gpu->node, first))
 			gpu->node = chiplet;
 	}
 }

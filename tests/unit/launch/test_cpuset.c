@@ -66,20 +66,74 @@ static void reads_and_prints(void **state)
 
 static void cuts_text(void **state)
 {
-	static const char *const cuts[] = {"",     "1",     "10",    "10-",
-					   "10-1", "10-11", "10-11,"};
+	/* No number is cut, for what is left of it would be another one. */
+	static const char *const cuts[] = {
+		"",          ".",           "..",         "...", "...",
+		"...",       "...",         "...",        "...", "10-11,...",
+		"10-11,...", "10-11,20,30", "10-11,20,30"};
 	struct launch_cpuset set;
-	char text[8];
+	char text[16];
 
 	assert_int_equal(launch_cpuset_parse(&set, "10-11,20,30"), 0);
-	for (size_t size = 1; size <= 7; size++) {
+	for (size_t size = 1; size <= sizeof(cuts) / sizeof(*cuts); size++) {
 		memset(text, 'x', sizeof(text));
 		launch_cpuset_text(&set, text, size);
 		assert_string_equal(text, cuts[size - 1]);
 		assert_int_equal(text[size], 'x');
 	}
 	launch_cpuset_text(&set, text, 0);
-	assert_string_equal(text, "10-11,");
+	assert_string_equal(text, "10-11,20,30");
+}
+
+static void joins_and_removes(void **state)
+{
+	static const struct {
+		const char *set, *other, *joined, *removed;
+	} cases[] = {
+		{"", "", "", ""},
+		{"0-3", "", "0-3", "0-3"},
+		{"", "0-3", "0-3", ""},
+		{"0-3,64", "2-5", "0-5,64", "0-1,64"},
+		{"63-64", "64-65", "63-65", "63"},
+		{"4095", "4095", "4095", ""},
+	};
+	struct launch_cpuset set, other, result;
+	char text[64];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(launch_cpuset_parse(&set, cases[i].set), 0);
+		assert_int_equal(launch_cpuset_parse(&other, cases[i].other), 0);
+		result = set;
+		launch_cpuset_join(&result, &other);
+		launch_cpuset_text(&result, text, sizeof(text));
+		assert_string_equal(text, cases[i].joined);
+		result = set;
+		launch_cpuset_remove(&result, &other);
+		launch_cpuset_text(&result, text, sizeof(text));
+		assert_string_equal(text, cases[i].removed);
+		assert_int_equal(launch_cpuset_is_empty(&result), !*cases[i].removed);
+	}
+}
+
+static void goes_from_one_to_the_next(void **state)
+{
+	static const uint32_t cpus[] = {0, 1, 62, 63, 64, 127, 128, 4094, 4095};
+	const size_t count = sizeof(cpus) / sizeof(*cpus);
+	struct launch_cpuset set = {0};
+	uint32_t at;
+
+	for (size_t i = 0; i < count; i++) {
+		assert_false(launch_cpuset_has(&set, cpus[i]));
+		launch_cpuset_add(&set, cpus[i]);
+		assert_true(launch_cpuset_has(&set, cpus[i]));
+	}
+	assert_false(launch_cpuset_has(&set, LAUNCH_CPUS_MAX));
+	at = launch_cpuset_first(&set);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(at, cpus[i]);
+		at = launch_cpuset_next(&set, at);
+	}
+	assert_int_equal(at, LAUNCH_CPUS_MAX);
 }
 
 static void reads_the_affinity_of_a_process(void **state)
@@ -123,6 +177,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_and_prints),
 		cmocka_unit_test(cuts_text),
+		cmocka_unit_test(joins_and_removes),
+		cmocka_unit_test(goes_from_one_to_the_next),
 		cmocka_unit_test(reads_the_affinity_of_a_process),
 	};
 
