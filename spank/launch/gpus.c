@@ -514,7 +514,8 @@ int launch_gpus_share(const struct launch_gpus *gpus, const struct launch_cpuset
 	int error;
 
 	memset(bindings, 0, ntasks * sizeof(*bindings));
-	if (!gpus->count || launch_facts_visible(facts, gpus->count) < gpus->count)
+	if (!ntasks || !gpus->count ||
+	    launch_facts_visible(facts, gpus->count) < gpus->count)
 		return 0;
 	plain.gpus = launch_has_ranks(facts, settings) ? find_mode(gpus, settings)
 						       : LAUNCH_GPUS_NONE;

@@ -103,21 +103,15 @@ static void print_span(char *cell, uint32_t first, uint32_t count)
 		snprintf(cell, CELL_MAX, "%u-%u", first, first + count - 1);
 }
 
-static void join(struct launch_cpuset *set, const struct launch_cpuset *other)
-{
-	for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
-		set->bits[word] |= other->bits[word];
-}
-
 /* CPUs of all tasks of the node, "?" when they are not known. */
 static void print_cpus(char *cell, const struct launch_report_node *here)
 {
 	struct launch_cpuset all = {0};
 
 	for (uint32_t i = 0; i < here->ntasks; i++)
-		join(&all, &here->masks[i]);
+		launch_cpuset_join(&all, &here->masks[i]);
 	snprintf(cell, CELL_MAX, "?");
-	if (launch_cpuset_count(&all))
+	if (!launch_cpuset_is_empty(&all))
 		launch_cpuset_text(&all, cell, CELL_MAX);
 }
 
@@ -228,7 +222,9 @@ static void print_binding(FILE *out, const struct launch_facts *facts,
 	};
 	const char *name = modes[settings->gpus].name;
 	const char *meaning = modes[settings->gpus].meaning;
-	uint32_t total = launch_facts_ngpus(here->devices);
+	/* A source that sees the task's own devices only may know how many there are. */
+	uint32_t total =
+		here->gpus ? here->gpus->count : launch_facts_ngpus(here->devices);
 	uint32_t visible = launch_facts_visible(facts, total);
 
 	fprintf(out, "GPUs         ");
@@ -297,7 +293,7 @@ static void add_rank(struct some *some, uint32_t local_rank)
 {
 	some->count++;
 	if (local_rank < LAUNCH_CPUS_MAX)
-		some->ranks.bits[local_rank / 64] |= UINT64_C(1) << (local_rank % 64);
+		launch_cpuset_add(&some->ranks, local_rank);
 }
 
 /* "warning: local ranks 0-3 HAVE", with the verb in the number that they have. */
@@ -318,11 +314,6 @@ static struct launch_cpuset common(const struct launch_cpuset *a,
 	for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
 		set.bits[word] = a->bits[word] & b->bits[word];
 	return set;
-}
-
-static bool is_empty(const struct launch_cpuset *set)
-{
-	return launch_cpuset_first(set) == LAUNCH_CPUS_MAX;
 }
 
 /* A node's tasks, as bound. */
@@ -386,11 +377,11 @@ static bool find_near(const struct tasks *tasks, uint32_t task,
 		const struct launch_gpu *gpu = own_gpu(tasks, task, i);
 		struct launch_cpuset local = common(&gpu->local, &tasks->cpus);
 
-		if (gpu->located && is_empty(&local))
+		if (gpu->located && launch_cpuset_is_empty(&local))
 			local = common(&gpu->socket, &tasks->cpus);
-		if (gpu->located && is_empty(&local))
+		if (gpu->located && launch_cpuset_is_empty(&local))
 			return false;
-		join(near, gpu->located ? &local : &tasks->cpus);
+		launch_cpuset_join(near, gpu->located ? &local : &tasks->cpus);
 	}
 	return true;
 }
@@ -481,7 +472,7 @@ static void print_tasks(FILE *out, const struct tasks *tasks, int width[3])
 		const struct launch_binding *binding = &tasks->bindings[task];
 		char cpus[CELL_MAX] = "?", names[CELL_MAX];
 
-		if (!is_empty(&tasks->here->masks[task]))
+		if (!launch_cpuset_is_empty(&tasks->here->masks[task]))
 			launch_cpuset_text(&tasks->here->masks[task], cpus, sizeof(cpus));
 		print_gpus(names, sizeof(names), tasks->here->gpus, binding, binding->own,
 			   binding->owned);
@@ -550,7 +541,7 @@ static void print_bindings(FILE *out, const struct launch_facts *facts,
 	int width[] = {strlen("LOCAL_RANK"), strlen("CPUS"), strlen("GPUS")};
 
 	for (uint32_t task = 0; task < here->ntasks; task++)
-		join(&tasks.cpus, &here->masks[task]);
+		launch_cpuset_join(&tasks.cpus, &here->masks[task]);
 	if (settings->gpus == LAUNCH_GPUS_ORDER && launch_has_ranks(facts, settings))
 		print_order(out, facts, &tasks);
 	print_tasks(NULL, &tasks, width);

@@ -602,6 +602,9 @@ static void shares_as_it_binds(void **state)
 		{"0-3 4-7 8-11 12-15", "order", "torch", NULL, false,
 		 "7,6,5,4:7/7,6,5,4:6/7,6,5,4:5/7,6,5,4:4"},
 		{"8-11 0-3", "order", "torch", NULL, false, "5,7,4,6:5/5,7,4,6:7"},
+		/* No task at all. */
+		{"", "order", "torch", NULL, false, ""},
+		{"", "mask", "torch", NULL, false, ""},
 		/* Tasks 0 and 4 share what is at index 0. */
 		{"0 4 8 12 0", "order", "torch", NULL, false,
 		 "7,6,5,4:7/7,6,5,4:6/7,6,5,4:5/7,6,5,4:4/7,6,5,4:7"},

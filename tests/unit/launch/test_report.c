@@ -376,6 +376,43 @@ static void expect_binding(const char *list, const char *names, const char *visi
 	free(got);
 }
 
+/* A source that is in the task alone sees one device, and knows that there are four. */
+static void test_part(void **state)
+{
+	static const struct {
+		const char *gpus, *line;
+	} rows[] = {
+		{"0,1,2,3", "order: all of the node's, the nearest at index LOCAL_RANK"},
+		{"2", "order stands aside: Slurm gave the task of rank 0 1 of 4"},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct launch_facts facts = {.nnodes = 1,
+					     .ntasks = 2,
+					     .nodelist = "n9",
+					     .tasks_per_node = "2",
+					     .gpus = (char *)rows[i].gpus,
+					     .gpu_variables = 1};
+		const struct launch_report_node here = {
+			.masks = masks, .ntasks = 2, .devices = &facts, .gpus = &located};
+		struct launch_settings settings;
+		struct launch_error err = {0};
+		char *text = NULL, want[128];
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		locate("0,1,2,3");
+		launch_settings_init(&settings);
+		settings.asked = true;
+		assert_int_equal(launch_report(out, &facts, &settings, &here, &err), 0);
+		fclose(out);
+		snprintf(want, sizeof(want), "\nGPUs         %s\n", rows[i].line);
+		if (!strstr(text, want))
+			fail_msg("row %zu: %s", i, text);
+		free(text);
+	}
+}
+
 static void test_tasks(void **state)
 {
 	expect_binding("torch", "0,1,2,3", "0,1,2,3", "12-15 8-11 4-7 0-3", 16,
@@ -667,8 +704,9 @@ int main(void)
 		cmocka_unit_test(test_sorted_names), cmocka_unit_test(test_no_ranks),
 		cmocka_unit_test(test_here),         cmocka_unit_test(test_binding),
 		cmocka_unit_test(test_printable),    cmocka_unit_test(test_faults),
-		cmocka_unit_test(test_tasks),        cmocka_unit_test(test_many_tasks),
-		cmocka_unit_test(test_warnings),     cmocka_unit_test(test_long_masks),
+		cmocka_unit_test(test_part),         cmocka_unit_test(test_tasks),
+		cmocka_unit_test(test_many_tasks),   cmocka_unit_test(test_warnings),
+		cmocka_unit_test(test_long_masks),
 	};
 
 	return cmocka_run_group_tests_name("report", tests, NULL, NULL);
