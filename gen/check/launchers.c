@@ -760,9 +760,9 @@ static void one_process(struct rules *rules, const struct check_launch *launch)
 
 	if (launch->tool != CHECK_PYTHON || launch->parent || gpus < 2 ||
 	    exactly(&launch->copies) != 1 || launch->command->substitute ||
-	    is_said(launch, CHECK_KEY_DEVICES) || is_said(launch, CHECK_KEY_SPAWN) ||
-	    is_said(launch, CHECK_KEY_NPROC) || is_said(launch, CHECK_KEY_WORLD) ||
-	    is_said(launch, CHECK_KEY_STRATEGY))
+	    (is_said(launch, CHECK_KEY_DEVICES) && !mm) ||
+	    is_said(launch, CHECK_KEY_SPAWN) || is_said(launch, CHECK_KEY_NPROC) ||
+	    is_said(launch, CHECK_KEY_WORLD) || is_said(launch, CHECK_KEY_STRATEGY))
 		return;
 	if (mm && is_said(launch, CHECK_KEY_LAUNCHER) &&
 	    !says(launch, CHECK_KEY_LAUNCHER, "none"))

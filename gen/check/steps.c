@@ -5,9 +5,11 @@
  */
 #include "gen/check/rules.h"
 
+#include "gen/spec/arena.h"
 #include "gen/spec/scalar.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,15 +45,21 @@ static bool is_trivial(const char *name)
 	return is_one_of(names, name);
 }
 
+/* Commands of other shells that may stand between those of one step. */
+#define BETWEEN 64
+
 /* The innermost command that the step starts by its own words; NULL: not known. */
 static const struct check_command *program(const struct check_model *model,
 					   const struct check_step *step)
 {
 	const struct check_command *found = NULL;
+	size_t between = 0;
 
-	for (size_t i = step->command->order; i < model->commands_count; i++) {
+	for (size_t i = step->command->order;
+	     i < model->commands_count && between < BETWEEN; i++) {
 		const struct check_command *command = model->commands[i];
 
+		between += command->step != step;
 		if (command->step == step && (!found || command->parent == found ||
 					      command->parent == step->command))
 			found = command;
@@ -65,6 +73,15 @@ static bool runs_trivial(const struct check_model *model, const struct check_ste
 
 	return command && is_trivial(command->name);
 }
+
+/* What one pass over all commands says of each. */
+struct facts {
+	/* The next one that waits for the steps before it; NULL: none. */
+	const struct check_command **wait;
+	bool *lasts;          /* something behind it takes time */
+	size_t mpi;           /* the first that loads an MPI module */
+	size_t *first_launch; /* of each step, in model->launches */
+};
 
 /* ---- what a step takes from the job ---- */
 
@@ -258,29 +275,16 @@ static void environment(struct rules *rules, const struct check_step *step)
 
 /* ---- steps beside each other ---- */
 
-/* The next command that waits for steps started by COMMAND; NULL: none does. */
-static const struct check_command *next_wait(const struct check_model *model,
-					     const struct check_command *command)
-{
-	for (size_t i = command->order + 1; i < model->commands_count; i++) {
-		const struct check_command *next = model->commands[i];
-
-		if (next->tool == CHECK_WAIT && next->where == CHECK_BATCH &&
-		    !next->uncalled && !next->trapped)
-			return next;
-	}
-	return NULL;
-}
-
 /*
  * The step that runs beside STEP: another, or STEP itself in the next round of its loop;
  * NULL: none.
  */
 static const struct check_step *beside(const struct check_model *model,
+				       const struct facts *facts,
 				       const struct check_step *step)
 {
 	const struct check_command *command = step->command;
-	const struct check_command *wait = next_wait(model, command);
+	const struct check_command *wait = facts->wait[command->order];
 
 	if (!step->background || step->nodelist || step->relative)
 		return NULL;
@@ -354,15 +358,17 @@ static void serialised(struct rules *rules, const struct check_step *step,
 
 /* The launch in STEP that meets others at MASTER_PORT, or a port of its own. */
 static const struct check_launch *meets(const struct check_model *model,
+					const struct facts *facts,
 					const struct check_step *step)
 {
-	for (size_t i = 0; i < model->launches_count; i++) {
+	for (size_t i = facts->first_launch[step->index];
+	     i < model->launches_count && model->launches[i]->step == step; i++) {
 		const struct check_launch *launch = model->launches[i];
 		const bool launcher = launch->tool == CHECK_TORCHRUN ||
 				      launch->tool == CHECK_TORCH_LAUNCH ||
 				      launch->tool == CHECK_ACCELERATE;
 
-		if (launch->step != step || launch->parent)
+		if (launch->parent)
 			continue;
 		if (launcher && !launch->setting[CHECK_KEY_STANDALONE].name)
 			return launch;
@@ -378,11 +384,11 @@ static bool is_same_value(const struct check_value *a, const struct check_value 
 	return a->length == b->length && memcmp(a->text, b->text, a->length) == 0;
 }
 
-static void one_port(struct rules *rules, const struct check_step *step,
-		     const struct check_step *other)
+static void one_port(struct rules *rules, const struct facts *facts,
+		     const struct check_step *step, const struct check_step *other)
 {
-	const struct check_launch *a = meets(rules->model, step);
-	const struct check_launch *b = meets(rules->model, other);
+	const struct check_launch *a = meets(rules->model, facts, step);
+	const struct check_launch *b = meets(rules->model, facts, other);
 	const struct check_setting *port;
 	const struct check_assignment *said, *too;
 
@@ -435,20 +441,15 @@ static bool is_brief(const struct check_command *command)
 	       command->background || command->where != CHECK_BATCH;
 }
 
-static void unwaited(struct rules *rules, const struct check_step *step)
+static void unwaited(struct rules *rules, const struct facts *facts,
+		     const struct check_step *step)
 {
 	const struct check_model *model = rules->model;
 
 	if (!step->background || step->kind != CHECK_STEP_SRUN ||
-	    step->command->shell->kind != CHECK_SHELL_SCRIPT || step->command->function)
+	    step->command->shell->kind != CHECK_SHELL_SCRIPT || step->command->function ||
+	    facts->lasts[step->command->order])
 		return;
-	for (size_t i = step->command->order + 1; i < model->commands_count; i++) {
-		const struct check_command *next = model->commands[i];
-
-		if (next->tool == CHECK_WAIT || !is_brief(next))
-			return;
-	}
-	/* A loop around further commands, or one that polls, is not brief either. */
 	if (!rules_tell(
 		    rules, RULE_STEP_WITHOUT_WAIT, step->command->range,
 		    "the script ends while this step runs, and its end kills the step"))
@@ -464,25 +465,21 @@ static void unwaited(struct rules *rules, const struct check_step *step)
 
 /* ---- what must not stand inside a step ---- */
 
-static bool loads_mpi(const struct check_model *model, const struct check_step *step)
+static bool loads_mpi(const struct check_command *command)
 {
-	for (size_t i = 0; i < step->command->order; i++) {
-		const struct check_command *command = model->commands[i];
+	if (command->tool != CHECK_MODULE)
+		return false;
+	for (size_t i = 1; i < command->words_count; i++) {
+		const char *word = command->words[i].text;
 
-		if (command->tool != CHECK_MODULE)
-			continue;
-		for (size_t j = 1; j < command->words_count; j++) {
-			const char *word = command->words[j].text;
-
-			if (strncasecmp(word, "openmpi", 7) == 0 ||
-			    strstr(word, "/openmpi"))
-				return true;
-		}
+		if (strncasecmp(word, "openmpi", 7) == 0 || strstr(word, "/openmpi"))
+			return true;
 	}
 	return false;
 }
 
-static void mpi(struct rules *rules, const struct check_step *step)
+static void mpi(struct rules *rules, const struct facts *facts,
+		const struct check_step *step)
 {
 	const struct check_model *model = rules->model;
 	const struct check_command *command = program(model, step);
@@ -493,7 +490,8 @@ static void mpi(struct rules *rules, const struct check_step *step)
 	if (!asked && command->tool == CHECK_PROGRAM && command->name[0] &&
 	    !is_trivial(command->name) &&
 	    !check_sees(model, step->command, "SLURM_MPI_TYPE") &&
-	    (exactly(&step->amount[CHECK_NTASKS].number) != 1) && loads_mpi(model, step))
+	    (exactly(&step->amount[CHECK_NTASKS].number) != 1) &&
+	    facts->mpi < step->command->order)
 		rules_tell(
 			rules, RULE_MPI_WITHOUT_PLUGIN, step->command->range,
 			"%s gets no PMI from this srun unless the site sets MpiDefault",
@@ -607,9 +605,51 @@ static void nested(struct rules *rules, const struct check_command *command)
 					    outer->command->range.begin));
 }
 
+static bool gather(struct rules *rules, struct facts *facts)
+{
+	const struct check_model *model = rules->model;
+	struct spec_arena **arena = &rules->model->arena;
+	const size_t count = model->commands_count;
+	const struct check_command *wait = NULL;
+	bool lasts = false;
+
+	facts->wait = spec_arena_alloc(arena, (count + 1) * sizeof(*facts->wait));
+	facts->lasts = spec_arena_alloc(arena, count + 1);
+	facts->first_launch = spec_arena_alloc(
+		arena, (model->steps_count + 1) * sizeof(*facts->first_launch));
+	if (!facts->wait || !facts->lasts || !facts->first_launch)
+		return false;
+	facts->mpi = count;
+	for (size_t i = count; i-- > 0;) {
+		const struct check_command *command = model->commands[i];
+
+		facts->wait[i] = wait;
+		facts->lasts[i] = lasts;
+		lasts |= command->tool == CHECK_WAIT || !is_brief(command);
+		if (command->tool == CHECK_WAIT && command->where == CHECK_BATCH &&
+		    !command->uncalled && !command->trapped)
+			wait = command;
+		if (loads_mpi(command))
+			facts->mpi = i;
+	}
+	for (size_t i = 0; i < model->steps_count; i++)
+		facts->first_launch[i] = model->launches_count;
+	for (size_t i = model->launches_count; i-- > 0;) {
+		if (model->launches[i]->step)
+			facts->first_launch[model->launches[i]->step->index] = i;
+	}
+	return true;
+}
+
 void rules_steps(struct rules *rules)
 {
 	const struct check_model *model = rules->model;
+	struct facts all, *facts = &all;
+
+	if (!gather(rules, facts)) {
+		rules->rc = -ENOMEM;
+		return;
+	}
 
 	for (size_t i = 0; i < model->steps_count; i++) {
 		const struct check_step *step = model->steps[i];
@@ -623,12 +663,12 @@ void rules_steps(struct rules *rules)
 		exceeds(rules, step);
 		gres_over_gpus_per_node(rules, step);
 		environment(rules, step);
-		mpi(rules, step);
-		unwaited(rules, step);
-		other = step->kind == CHECK_STEP_SRUN ? beside(model, step) : NULL;
+		mpi(rules, facts, step);
+		unwaited(rules, facts, step);
+		other = step->kind == CHECK_STEP_SRUN ? beside(model, facts, step) : NULL;
 		if (other) {
 			serialised(rules, step, other);
-			one_port(rules, step, other);
+			one_port(rules, facts, step, other);
 		}
 		if (step->kind == CHECK_STEP_SRUN && !step->kill_on_bad_exit &&
 		    exactly(&step->amount[CHECK_NTASKS].number) != 1)
