@@ -11,7 +11,6 @@
 #include "spank/exec/source.h"
 #include "spank/launch/lookup.h"
 #include "spank/launch/rendezvous.h"
-#include "spank/launch/report.h"
 #include "spank/launch/task.h"
 
 #include <errno.h>
@@ -141,38 +140,6 @@ static int read_gpus(const struct launch_facts *facts, struct launch_gpus **gpus
 	return r;
 }
 
-static void report(const struct launch_task *task)
-{
-	const struct launch_facts *facts = task->facts;
-	const struct launch_report_node here = {
-		.masks = task->masks,
-		.ntasks = task->ntasks,
-		.devices = facts,
-		.gpus = task->gpus,
-	};
-	struct launch_error err = {""};
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out;
-	int r;
-
-	if (facts->rank != 0 || !task->settings->verbose)
-		return;
-	out = open_memstream(&text, &size);
-	if (!out)
-		return;
-	r = launch_report(out, facts, task->settings, &here, &err);
-	if (fclose(out) == 0 && r == 0) {
-		for (char *next = text, *line; (line = strsep(&next, "\n"));) {
-			if (*line)
-				say(line);
-		}
-	} else if (launch_error_is_set(&err)) {
-		say(err.text);
-	}
-	free(text);
-}
-
 /*
  * What addr= asks for beyond the node's name, of rank 0's node and with elastic= of this
  * one. NodeAddr stands in slurm.conf, which a task may not even have.
@@ -251,7 +218,7 @@ static int serve(const struct exec_options *options, struct exec_pmix *pmix,
 	if (r == 0)
 		r = apply(env, err);
 	if (r == 0)
-		report(&task);
+		launch_task_report(&task, facts, 0);
 	free(gpus);
 	free(masks);
 	return r;

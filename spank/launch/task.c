@@ -7,9 +7,11 @@
 
 #include "spank/launch/port_test.h"
 #include "spank/launch/rendezvous.h"
+#include "spank/launch/report.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -172,4 +174,41 @@ int launch_task_environment(const struct launch_task *task,
 		say_shape(task);
 	}
 	return launch_environment_mark(env, facts);
+}
+
+static void say_lines(const struct launch_task *task, char *text)
+{
+	for (char *line; (line = strsep(&text, "\n"));) {
+		if (*line)
+			task->say(line);
+	}
+}
+
+void launch_task_report(const struct launch_task *task,
+			const struct launch_facts *devices, uint32_t ncpus)
+{
+	const struct launch_report_node here = {
+		.masks = task->masks,
+		.ntasks = task->ntasks,
+		.devices = devices,
+		.gpus = task->gpus,
+		.ncpus = ncpus,
+	};
+	struct launch_error err = {""};
+	char *text = NULL;
+	size_t size = 0;
+	FILE *out;
+	int r;
+
+	if (task->facts->rank != 0 || task->facts->submitit || !task->settings->verbose)
+		return;
+	out = open_memstream(&text, &size);
+	if (!out)
+		return;
+	r = launch_report(out, task->facts, task->settings, &here, &err);
+	if (fclose(out) == 0 && r == 0)
+		say_lines(task, text);
+	else if (launch_error_is_set(&err))
+		task->say(err.text);
+	free(text);
 }

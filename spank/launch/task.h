@@ -45,3 +45,11 @@ int launch_task_find_port(const struct launch_task *task, uint16_t *port,
  */
 int launch_task_environment(const struct launch_task *task,
 			    struct launch_environment *env, struct launch_error *err);
+
+/*
+ * Gives SAY the table of `verbose`, if it is asked for and the task is rank 0. DEVICES
+ * and NCPUS are those of struct launch_report_node. It is for reading only: what keeps it
+ * from being made is a line, too, and no error.
+ */
+void launch_task_report(const struct launch_task *task,
+			const struct launch_facts *devices, uint32_t ncpus);

@@ -6,13 +6,10 @@
 #include "spank/plugin/task.h"
 
 #include "spank/launch/environment.h"
-#include "spank/launch/report.h"
 #include "spank/launch/task.h"
 #include "spank/plugin/source.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 static int apply(spank_t spank, const struct launch_environment *env,
 		 struct launch_error *err)
@@ -29,40 +26,6 @@ static int apply(spank_t spank, const struct launch_environment *env,
 						spank_strerror(r));
 	}
 	return 0;
-}
-
-/* The table is for reading only: the task starts without it. */
-static void report(spank_t spank, const struct launch_facts *facts,
-		   const struct srank_step *step)
-{
-	const struct launch_report_node here = {
-		.masks = step->shared->masks,
-		.ntasks = step->ntasks,
-		.devices = &step->devices,
-		.gpus = step->gpus,
-		.ncpus = srank_source_ncpus(spank),
-	};
-	struct launch_error err = {""};
-	char *text = NULL;
-	size_t size = 0;
-	FILE *out;
-	int r;
-
-	if (facts->rank != 0 || !step->settings.verbose)
-		return;
-	out = open_memstream(&text, &size);
-	if (!out)
-		return;
-	r = launch_report(out, facts, &step->settings, &here, &err);
-	if (fclose(out) == 0 && r == 0) {
-		for (char *next = text, *line; (line = strsep(&next, "\n"));) {
-			if (*line)
-				slurm_spank_log("srank: %s", line);
-		}
-	} else if (launch_error_is_set(&err)) {
-		slurm_spank_log("srank: %s", err.text);
-	}
-	free(text);
 }
 
 static void say(const char *line)
@@ -105,8 +68,8 @@ int srank_task(spank_t spank, struct srank_step *step, struct launch_error *err)
 		r = launch_task_environment(&task, &env, err);
 	if (r == 0)
 		r = apply(spank, &env, err);
-	if (r == 0 && !facts.submitit)
-		report(spank, &facts, step);
+	if (r == 0 && step->settings.verbose)
+		launch_task_report(&task, &step->devices, srank_source_ncpus(spank));
 	if (facts.ntasks != 1)
 		step->abandon = srank_task_abandon(r, &step->found);
 	launch_environment_clear(&env);
