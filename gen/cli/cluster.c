@@ -420,13 +420,23 @@ static int compare_kinds(const void *left, const void *right)
 	return compare_types(a, b);
 }
 
+/* "22.05.8", "25.05.0-0rc1": a year, a month, and what follows. */
+static bool is_version(const char *text)
+{
+	unsigned int year, month;
+
+	return isdigit((unsigned char)text[0]) &&
+	       sscanf(text, "%2u.%2u", &year, &month) == 2 &&
+	       text[strspn(text, "0123456789.-rcpe")] == '\0';
+}
+
 int cli_cluster_read(struct cli_cluster *cluster, const char *config,
 		     const char *partitions, const char *nodes, const char **fault)
 {
 	struct span line;
 	int rc = read_config(cluster, config);
 
-	if (rc == 0 && !cluster->version) {
+	if (rc == 0 && !(cluster->version && is_version(cluster->version))) {
 		*fault = "`scontrol show config` says no SLURM_VERSION";
 		return -EINVAL;
 	}

@@ -4,6 +4,7 @@
  */
 #include "gen/cli/cli.h"
 #include "gen/cli/cluster.h"
+#include "gen/spec/scalar.h"
 #include "gen/spec/yaml.h"
 #include "gen/utf8.h"
 
@@ -213,6 +214,16 @@ static void write_number(FILE *out, const char *key, uint64_t number, const char
 		fprintf(out, "    %s: %" PRIu64 "%s\n", key, number, unit);
 }
 
+/* A time that sbatch takes; what else a release may say is no limit that we know. */
+static void write_time(FILE *out, const char *key, const char *time)
+{
+	char hint[SPEC_HINT_MAX];
+	uint64_t seconds;
+
+	if (time && spec_time_read(time, &seconds, hint) == 0)
+		fprintf(out, "    %s: %s\n", key, time);
+}
+
 /* The next text of a list with one blank or comma between; a flow sequence of YAML. */
 static void write_item(FILE *out, const char *key, const char *text, bool first)
 {
@@ -300,10 +311,8 @@ static void write_partition(FILE *out, const struct cli_cluster_partition *parti
 	write_number(out, "mem", most.mem > 1 ? most.mem : 0, "M");
 	write_number(out, "mem_per_cpu", partition->mem_per_cpu, "M");
 	write_number(out, "max_mem_per_cpu", partition->max_mem_per_cpu, "M");
-	if (partition->time)
-		fprintf(out, "    time: %s\n", partition->time);
-	if (partition->default_time)
-		fprintf(out, "    default_time: %s\n", partition->default_time);
+	write_time(out, "time", partition->time);
+	write_time(out, "default_time", partition->default_time);
 	if (partition->exclusive)
 		fputs("    exclusive: yes\n", out);
 	for (size_t i = 0; i < partition->features_count; i++)

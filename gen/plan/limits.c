@@ -63,12 +63,22 @@ static int check_number(struct plan_work *work, enum plan_quantity quantity,
 		    text);
 }
 
+/*
+ * Where only some nodes have GPUs, the profile's numbers are theirs; a job without GPUs
+ * may get others, of which nothing is known.
+ */
+static bool on_other_nodes(const struct plan_work *work)
+{
+	return work->plan->partition->gpu_nodes.given && !work->gpus;
+}
+
 /* CPUs that are reserved, or that other partitions have, and cores of which some threads
  * stay idle, make a difference to the plain number. */
 static int check_cpus(struct plan_work *work)
 {
 	const struct spec_partition *partition = work->plan->partition;
-	const uint64_t usable = plan_usable_cpus(partition);
+	const uint64_t usable = on_other_nodes(work) ? partition->max_cpus_per_node.number
+						     : plan_usable_cpus(partition);
 	const uint64_t value = plan_value(work->plan, PLAN_CPUS_PER_NODE);
 	const uint64_t taken = plan_taken_cpus(work);
 	char what[128], limit[96], idle[64] = "";
@@ -140,7 +150,8 @@ static int check_memory(struct plan_work *work)
 	if (value != &spec->resources.mem)
 		snprintf(what, sizeof(what), "%s %.40s, %llu MiB a node,", name,
 			 value->text, (unsigned long long)memory->per_node);
-	if (partition->mem.given && memory->per_node > partition->mem.number)
+	if (partition->mem.given && memory->per_node > partition->mem.number &&
+	    !on_other_nodes(work))
 		rc = over(work, &value->place, what, "more", partition->mem.text);
 	/* slurmctld then raises the CPUs of each task (_valid_pn_min_mem, job_mgr.c). */
 	if (rc == 0 && partition->max_mem_per_cpu.number && cpus &&

@@ -55,6 +55,21 @@ profile() {
 	[[ $output == *'gpus_per_node 9'* ]]
 }
 
+@test "where only some nodes have GPUs, a job without them may have more" {
+	RECORDED=$here/site/odd srank site -o site.yaml
+	cat >job.yaml <<-'END'
+		launcher: torch
+		resources: {nodes: 1, gpus_per_node: 4, cpus_per_task: 13}
+		batch: {partition: mixed}
+		run: {command: prog}
+	END
+	run srank gen job.yaml --site site.yaml
+	[[ $status -eq 1 && $output == *'cpus_per_node 52'*'mixed'* ]]
+	srank gen job.yaml --site site.yaml -s resources.gpus_per_node=null -s resources.ntasks=4 -s resources.mem=450000 >/dev/null
+	run srank gen job.yaml --site site.yaml -s resources.mem=400000
+	[[ $status -eq 1 && $output == *'mem 400000'* ]]
+}
+
 @test "without the plugin" {
 	RECORDED=$here/site/24.11 SRUN_PLUGIN=0 srank site | diff - "$here/site/24.11/profile.yaml" >changes || true
 	[[ $(grep '^<' changes) == '< plugin: no' ]]
