@@ -650,8 +650,8 @@ void rules_directives(struct rules *rules)
 			foreign(rules, directive);
 			break;
 		default:
-			skip[i] =
-				!characters(rules, directive) | !faults(rules, directive);
+			skip[i] = !characters(rules, directive);
+			skip[i] |= !faults(rules, directive);
 			cut(rules, directive);
 			old_spelling(rules, directive);
 			break;

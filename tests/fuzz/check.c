@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Scripts: any bytes make a model, whose every range lies in the text and whose every
- * value ends, for each version of Slurm.
+ * value ends, for each version of Slurm; and any bytes are checked, fixed, printed in
+ * each format and imported.
  */
+#include "gen/check/check.h"
 #include "gen/check/model.h"
 
 #include <stdlib.h>
@@ -98,19 +100,82 @@ static void require_model(struct check_model *model)
 		require_range(model, model->faults[i].fault.range);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static void make_model(const char *text, size_t size, script_slurm slurm)
 {
-	static const script_slurm versions[] = {0, 2205, 2411, 2605};
 	struct check_request request = {
 		.file = "job.sbatch",
-		.text = (const char *)data,
+		.text = text,
 		.length = size,
-		.slurm = versions[size % 4],
+		.slurm = slurm,
 	};
 	struct check_model model = {0};
 
 	require(check_model_make(&model, &request) == 0);
 	require_model(&model);
 	check_model_clear(&model);
+}
+
+/* What is printed is not the matter; that it can be is. */
+static void print(struct diag *diag)
+{
+	char *text = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&text, &length);
+
+	if (!out)
+		return;
+	for (int format = 0; format < CHECK_FORMATS; format++)
+		check_print(diag, format, true, out);
+	fclose(out);
+	free(text);
+}
+
+static void check(const char *text, size_t size, const struct check_options *options)
+{
+	struct diag diag = {0};
+	struct check_edits edits = {0};
+	char *fixed = NULL;
+	size_t fixed_size = 0;
+
+	require(check_script("job.sbatch", text, size, options, &diag, &edits) == 0);
+	print(&diag);
+	diag_clear(&diag);
+	require(check_fix_apply(text, size, &edits, &fixed, &fixed_size) == 0);
+	check_edits_clear(&edits);
+	/* What was put right is read like any other script. */
+	require(check_script("job.sbatch", fixed, fixed_size, options, &diag, NULL) == 0);
+	diag_clear(&diag);
+	free(fixed);
+}
+
+static void import(const char *text, size_t size, const struct check_options *options)
+{
+	struct diag diag = {0};
+	char *spec = NULL;
+	size_t length = 0;
+	FILE *out = open_memstream(&spec, &length);
+	int rc;
+
+	if (!out)
+		return;
+	rc = check_import(out, "job.sbatch", text, size, options, &diag);
+	require(rc == 0 || diag.errors > 0);
+	fclose(out);
+	free(spec);
+	diag_clear(&diag);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const script_slurm versions[] = {0, 2205, 2411, 2605};
+	const char *text = (const char *)data;
+	const struct check_options options = {
+		.slurm = versions[size % 4],
+		.pedantic = true,
+	};
+
+	make_model(text, size, options.slurm);
+	check(text, size, &options);
+	import(text, size, &options);
 	return 0;
 }
