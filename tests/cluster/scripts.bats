@@ -16,6 +16,7 @@ teardown_file() {
 }
 
 setup() {
+	cluster plugstack "optional $PLUGIN"
 	rm -f "$(home '')"log* "$(home '')"job.*
 }
 
@@ -125,12 +126,18 @@ has() {
 		- resources: {nodes: 1, gpus_per_node: 0, ntasks_per_node: 3, cpus_per_task: 1}
 		  env: {ROLE: "an actor"}
 	END
-	runs 60
-	cut -d' ' -f1-2,3 "$(home log)" | sort -n | diff - <(printf '%s\n' '0 5 learner' '1 5 learner' '2 5 an' '3 5 an' '4 5 an')
-	# One meeting place.
-	[[ $(sed -E 's/.* ([^ ]+ [0-9]+)$/\1/' "$(home log)" | sort -u | wc -l) -eq 1 ]]
-	grep -qE '^0 5 learner 0,1 node' "$(home log)"
-	grep -qE '^4 5 an actor none node' "$(home log)"
+	local means
+	for means in require exec; do
+		[[ $means == require ]] || cluster plugstack
+		rm -f "$(home log)"
+		runs 60 -s plugin=$means
+		cut -d' ' -f1-2,3 "$(home log)" | sort -n |
+			diff - <(printf '%s\n' '0 5 learner' '1 5 learner' '2 5 an' '3 5 an' '4 5 an')
+		# One meeting place.
+		[[ $(sed -E 's/.* ([^ ]+ [0-9]+)$/\1/' "$(home log)" | sort -u | wc -l) -eq 1 ]]
+		grep -qE '^0 5 learner 0,1 node' "$(home log)"
+		grep -qE '^4 5 an actor none node' "$(home log)"
+	done
 }
 
 # A rank that saves on USR1 and ends, and its launcher.
@@ -201,6 +208,15 @@ trainer() {
 	as_researcher scancel --batch --signal=USR1 "$job"
 	until_true 30 has "$job" 'JobState=COMPLETED'
 	[[ $(grep -c saved "$(home log)") -eq 4 ]]
+	[[ -e /usr/lib/python3/dist-packages/torch ]] || return 0
+	# And the real one.
+	rm "$(home log)"
+	generated
+	job=$(as_researcher sbatch --parsable job.sh)
+	until_true 60 eval '[[ $(grep -o starts "$(home log)" | wc -l) -eq 4 ]]'
+	as_researcher scancel --batch --signal=USR1 "$job"
+	until_true 30 has "$job" 'JobState=COMPLETED'
+	[[ $(grep -o saved "$(home log)" | wc -l) -eq 4 ]]
 }
 
 @test "Slurm's own signal before the time limit does the same" {
@@ -237,6 +253,27 @@ trainer() {
 	has "$job" 'ExitCode=7:0'
 	said 'try 1'
 	said 'not started again'
+}
+
+@test "a job that is cancelled does not start again" {
+	spec <<-'END'
+		launcher: torch
+		resources: {nodes: 1, ntasks: 1}
+		run: {command: [sh, -c, 'echo started; sleep 60']}
+		batch: {output: log, time: 5}
+		retry: {max: 3, on: [timeout, fail]}
+		teardown: echo "teardown $status"
+	END
+	generated
+	local job
+	job=$(as_researcher sbatch --parsable job.sh)
+	until_true 30 said started
+	as_researcher scancel "$job"
+	until_true 30 has "$job" 'JobState=CANCELLED'
+	until_true 30 said teardown
+	has "$job" 'Restarts=0'
+	run said 'goes back into the queue'
+	[[ $status -ne 0 ]]
 }
 
 @test "one task of an array starts again alone" {
