@@ -6,6 +6,7 @@
 #include "gen/plan/resolve.h"
 
 #include "gen/spec/arena.h"
+#include "spank/launch/rendezvous.h"
 #include "spank/launch/settings.h"
 
 #include <errno.h>
@@ -273,10 +274,84 @@ static int take_variables(struct plan_work *work)
 	return rc < 0 ? rc : result;
 }
 
+/* An address where ranks of other nodes cannot meet, or no address at all. */
+static int check_master(struct plan_work *work, const char *key, const char *host,
+			const struct diag_place *place)
+{
+	const bool alone =
+		plan_value(work->plan, PLAN_NODES) == 1 && !work->spec->entry.given;
+
+	if (strncmp(host, "ifname:", 7) == 0) {
+		diag_add(work->diag, DIAG_ERROR, "plan-settings", place,
+			 "%s: the address of an interface cannot be named by %.60s", key,
+			 host);
+		diag_fix(work->diag,
+			 "rendezvous.suffix or domain, which make of a node's "
+			 "name that of its other interface");
+		return -EINVAL;
+	}
+	if (strpbrk(host, " []")) {
+		diag_add(work->diag, DIAG_ERROR, "plan-settings", place,
+			 "%s: '%.60s' is neither a host nor an address; an IPv6 address "
+			 "stands without brackets",
+			 key, host);
+		return -EINVAL;
+	}
+	if (alone || !launch_address_is_loopback(host))
+		return 0;
+	diag_add(work->diag, DIAG_ERROR, "plan-settings", place,
+		 "%s: %s is another machine on every node, so the ranks would not meet",
+		 key, host);
+	diag_fix(work->diag, "remove it: rank 0's node is found at launch");
+	return -EINVAL;
+}
+
+/* True when the tasks get NAME anew, whatever stands in the environment. */
+static bool is_recomputed(const struct plan *plan, const char *name)
+{
+	const struct launch_variable *const lists[] = {
+		launch_shape_variables(plan->shape), plan->launcher->variables};
+
+	for (size_t i = 0; i < 2 && !plan->launcher->bare; i++) {
+		for (const struct launch_variable *row = lists[i]; row && row->name;
+		     row++) {
+			if (!row->keep && strcmp(row->name, name) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+static int check_variables(struct plan_work *work)
+{
+	const struct spec_value *env = &work->spec->env;
+	const struct spec_value *master = &work->spec->rendezvous.master;
+	int rc = 0;
+
+	if (master->given &&
+	    check_master(work, "master", master->text, &master->place) < 0)
+		rc = -EINVAL;
+	for (size_t i = 0; i < env->count; i++) {
+		const struct spec_item *item = &env->items[i];
+
+		/* Empty counts as unset. */
+		if (strcmp(item->name, "MASTER_ADDR") == 0 && item->text[0] &&
+		    check_master(work, item->name, item->text, &item->place) < 0)
+			rc = -EINVAL;
+		if (is_recomputed(work->plan, item->name))
+			diag_add(work->diag, DIAG_WARNING, "plan-settings", &item->place,
+				 "%s is each task's own with launcher %s, so this value "
+				 "is "
+				 "lost",
+				 item->name, work->plan->launcher->name);
+	}
+	return rc;
+}
+
 int plan_resolve_settings(struct plan_work *work)
 {
 	int (*const parts[])(struct plan_work *) = {name_settings, take_rendezvous,
-						    take_variables};
+						    take_variables, check_variables};
 	int result = 0;
 
 	work->plan->means = choose_means(work);

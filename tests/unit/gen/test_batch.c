@@ -312,6 +312,63 @@ static void faults(void **state)
 	}
 }
 
+/* Where ranks cannot meet, and what the tasks never see. */
+static void variables_that_mislead(void **state)
+{
+	static const struct {
+		const char *text, *message; /* NULL: fine */
+		int rc;
+	} rows[] = {
+		{"resources: {nodes: 2}\nenv: {MASTER_ADDR: localhost}",
+		 "MASTER_ADDR: localhost is another machine on every node, so the ranks "
+		 "would not meet",
+		 -EINVAL},
+		{"resources: {nodes: 2}\nrendezvous: {master: 127.0.0.1}",
+		 "master: 127.0.0.1 is another machine on every node, so the ranks would "
+		 "not meet",
+		 -EINVAL},
+		{"resources: {nodes: 2}\nrendezvous: {master: 127.1}",
+		 "master: 127.1 is another machine on every node, so the ranks would not "
+		 "meet",
+		 -EINVAL},
+		{"resources: {nodes: 1}\nenv: {MASTER_ADDR: localhost}", NULL, 0},
+		{"resources: {nodes: 2}\nenv: {MASTER_ADDR: ''}", NULL, 0},
+		{"resources: {nodes: 2}\nrendezvous: {master: n1-ib}", NULL, 0},
+		{"resources: {nodes: 2}\nrendezvous: {master: 'fd00::1'}", NULL, 0},
+		{"resources: {nodes: 2}\nrendezvous: {master: '[fd00::1]'}",
+		 "master: '[fd00::1]' is neither a host nor an address; an IPv6 address "
+		 "stands without brackets",
+		 -EINVAL},
+		{"resources: {nodes: 2}\nrendezvous: {master: 'ifname:ib0'}",
+		 "master: the address of an interface cannot be named by ifname:ib0",
+		 -EINVAL},
+		{"resources: {nodes: 2}\nenv: {RANK: 0}",
+		 "RANK is each task's own with launcher torch, so this value is lost", 0},
+		{"resources: {nodes: 2}\nlauncher: mpi\nenv: {RANK: 0}", NULL, 0},
+		{"resources: {nodes: 2}\nlauncher: horovod\nenv: {HOROVOD_SIZE: 2}",
+		 "HOROVOD_SIZE is each task's own with launcher horovod, so this value "
+		 "is "
+		 "lost",
+		 0},
+		{"resources: {nodes: 2}\nenv: {OMP_NUM_THREADS: 2, MASTER_PORT: 23456}",
+		 NULL, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job job;
+		char text[256];
+
+		print_message("# row %zu\n", i);
+		snprintf(text, sizeof(text), "run: {script: a.py}\n%s\n", rows[i].text);
+		job_make(&job, text, NULL);
+		assert_int_equal(job.rc, rows[i].rc);
+		assert_int_equal(job.diag.count, rows[i].message ? 1 : 0);
+		if (rows[i].message)
+			assert_string_equal(job.diag.items[0].message, rows[i].message);
+		job_clear(&job);
+	}
+}
+
 static void gres_and_switches(void **state)
 {
 	static const struct {
@@ -612,6 +669,7 @@ int main(void)
 		cmocka_unit_test(where_ranks_meet_without_the_plugin),
 		cmocka_unit_test(variables),
 		cmocka_unit_test(faults),
+		cmocka_unit_test(variables_that_mislead),
 		cmocka_unit_test(gres_and_switches),
 		cmocka_unit_test(nodes_by_name),
 		cmocka_unit_test(points_of_a_sweep),
