@@ -159,6 +159,7 @@ enum cli_exit cli_submit(const struct cli_command *command, int argc, char **arg
 enum cli_exit cli_site(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_explain(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_exec(const struct cli_command *command, int argc, char **argv);
+enum cli_exit cli_doctor(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_schema(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_check(const struct cli_command *command, int argc, char **argv);
 enum cli_exit cli_import(const struct cli_command *command, int argc, char **argv);

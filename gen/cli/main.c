@@ -68,6 +68,21 @@ const struct cli_command cli_commands[] = {
 	 "      --timeout SECONDS      how long to wait for the other ranks (120)\n"
 	 "      --no-pmix              SLURM_* alone; for programs that use MPI themselves\n",
 	 cli_exec},
+	{"doctor", "[--tree PATH]... [--json] [--strict] [OPTION]...",
+	 "inside a step: look whether its ranks could meet, and what is wrong",
+	 "`srun --mpi=pmix ... srank doctor`, with the options of the run to come: each task looks\n"
+	 "about, and rank 0 prints one report. Exit code 0: fine; 1: a problem was found.\n\n"
+	 "      --tree PATH            is the file or folder the same on all nodes? may be repeated\n"
+	 "      --json                 print the report as one JSON object\n"
+	 "      --strict               warnings are problems, too\n"
+	 "  -l, --launcher L           as `srank launchers` lists them\n"
+	 "  -g, --gpus MODE            order (default), mask, first, map:LIST, none\n"
+	 "      --port N               MASTER_PORT\n"
+	 "      --addr name|ip         which address of rank 0's node is MASTER_ADDR\n"
+	 "      --srank LIST           any other keys, as srun --srank=LIST takes them\n"
+	 "      --timeout SECONDS      how long to wait for the other ranks (30; without PMIx 10)\n"
+	 "      --no-pmix              SLURM_* alone; then only the way to rank 0 is tested\n",
+	 cli_doctor},
 	{"schema", "[spec|site]", "print the keys of a spec, or of a site profile, for editors",
 	 "A JSON Schema (draft 2020-12), as editors use it to complete and check YAML.\n",
 	 cli_schema},

@@ -43,8 +43,8 @@ static int put_port(struct exec_pmix *pmix, const struct launch_task *task,
 	return r;
 }
 
-static int put_cpus(struct exec_pmix *pmix, const struct launch_facts *facts,
-		    struct launch_error *err)
+int exec_agree_put_cpus(struct exec_pmix *pmix, const struct launch_facts *facts,
+			struct launch_error *err)
 {
 	char text[CPUS_TEXT_MAX + 16];
 	struct launch_cpuset mask;
@@ -144,8 +144,8 @@ static int take_cpus(const char *text, const struct launch_facts *facts,
  * A task that has not all masks would number the GPUs in another way than those that
  * have, and two ranks would share one: that is an error.
  */
-static int get_cpus(struct exec_pmix *pmix, const struct launch_facts *facts,
-		    struct launch_cpuset *masks, struct launch_error *err)
+int exec_agree_get_cpus(struct exec_pmix *pmix, const struct launch_facts *facts,
+			struct launch_cpuset *masks, struct launch_error *err)
 {
 	char *peers, *next, *end, *text;
 	unsigned long first, last;
@@ -180,12 +180,12 @@ int exec_agree(struct exec_pmix *pmix, const struct launch_task *task,
 
 	if (facts->rank == 0)
 		failed = put_port(pmix, task, err);
-	r = put_cpus(pmix, facts, err);
+	r = exec_agree_put_cpus(pmix, facts, err);
 	if (r == 0)
-		r = exec_pmix_fence(pmix, true, seconds, err);
+		r = exec_pmix_fence(pmix, seconds, err);
 	if (r == -ETIMEDOUT)
 		return name_missing(pmix, facts, seconds, err);
 	if (r == 0)
 		r = failed ? failed : get_port(pmix, facts, err);
-	return r ? r : get_cpus(pmix, facts, masks, err);
+	return r ? r : exec_agree_get_cpus(pmix, facts, masks, err);
 }

@@ -22,3 +22,12 @@
 int exec_agree(struct exec_pmix *pmix, const struct launch_task *task,
 	       struct launch_facts *facts, struct launch_cpuset *masks,
 	       unsigned int seconds, struct launch_error *err);
+
+/*
+ * The parts of it that concern the CPUs. Errors as above, and from put also -EIO with
+ * ERR. After a fence the masks are there.
+ */
+int exec_agree_put_cpus(struct exec_pmix *pmix, const struct launch_facts *facts,
+			struct launch_error *err);
+int exec_agree_get_cpus(struct exec_pmix *pmix, const struct launch_facts *facts,
+			struct launch_cpuset *masks, struct launch_error *err);

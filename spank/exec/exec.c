@@ -9,7 +9,6 @@
 #include "spank/exec/needs.h"
 #include "spank/exec/pmix.h"
 #include "spank/exec/source.h"
-#include "spank/launch/lookup.h"
 #include "spank/launch/rendezvous.h"
 #include "spank/launch/task.h"
 
@@ -111,75 +110,6 @@ static int connect_pmix(const struct exec_options *options, char **program,
 		 : 0;
 }
 
-/*
- * The devices of the step. Where Slurm has given this task fewer of them
- * (--gpus-per-task,
- * --gpu-bind), SLURM_GPUS_ON_NODE tells how many there are, but nothing which: their
- * entries stay empty, and launch_gpus_bind() leaves Slurm's choice alone.
- */
-static int read_gpus(const struct launch_facts *facts, struct launch_gpus **gpus,
-		     struct launch_error *err)
-{
-	const char *text = getenv("SLURM_GPUS_ON_NODE");
-	unsigned long on_node = text ? strtoul(text, NULL, 10) : 0;
-	int r;
-
-	if (!facts->gpus)
-		return 0;
-	*gpus = calloc(1, sizeof(**gpus));
-	if (!*gpus)
-		return -ENOMEM;
-	r = launch_gpus_read(*gpus, facts->gpus, facts->gpu_variables,
-			     getenv("SLURM_STEP_GPUS"), "", err);
-	if (r) {
-		free(*gpus);
-		*gpus = NULL;
-	} else if (on_node > (*gpus)->count && on_node <= LAUNCH_GPUS_MAX) {
-		(*gpus)->count = on_node;
-	}
-	return r;
-}
-
-/*
- * What addr= asks for beyond the node's name, of rank 0's node and with elastic= of this
- * one. NodeAddr stands in slurm.conf, which a task may not even have.
- */
-static int find_addresses(struct launch_facts *facts,
-			  const struct launch_settings *settings,
-			  struct launch_error *err)
-{
-	const struct {
-		int (*query)(const struct launch_facts *facts,
-			     const struct launch_settings *settings, char *name,
-			     size_t size, struct launch_error *err);
-		char **found;
-	} wanted[] = {
-		{launch_head_query, &facts->head_addr},
-		{launch_node_query, &facts->node_addr},
-	};
-	char name[LAUNCH_ADDR_MAX], addr[LAUNCH_ADDR_MAX];
-
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
-		int r = wanted[i].query(facts, settings, name, sizeof(name), err);
-
-		if (r < 0)
-			return r;
-		if (r == 0)
-			continue;
-		if (settings->addr == LAUNCH_ADDR_NODEADDR)
-			return launch_error_set(err, -EINVAL,
-						"addr=nodeaddr: only the plugin can ask "
-						"Slurm for it; use addr=ip or addr=name");
-		r = launch_look_up(name, facts->nnodes, addr, sizeof(addr), err);
-		if (r)
-			return r;
-		*wanted[i].found = strdup(addr);
-		if (!*wanted[i].found)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 /* Whether the ranks have anything to tell each other. */
 static bool has_others(const struct launch_facts *facts,
 		       const struct launch_settings *settings)
@@ -205,9 +135,9 @@ static int serve(const struct exec_options *options, struct exec_pmix *pmix,
 		return -ENOMEM;
 	task.masks = masks;
 	if (!facts->submitit)
-		r = find_addresses(facts, &options->settings, err);
+		r = exec_source_addresses(facts, &options->settings, err);
 	if (r == 0 && options->settings.gpus != LAUNCH_GPUS_NONE)
-		r = read_gpus(facts, &gpus, err);
+		r = exec_source_gpus(facts, &gpus, err);
 	task.gpus = gpus;
 	if (facts->local_size == 1)
 		launch_cpuset_affinity(0, &masks[0]);

@@ -291,7 +291,7 @@ static void fence_done(pmix_status_t status, void *arg)
 	pthread_mutex_unlock(&waiting->mutex);
 }
 
-int exec_pmix_fence(struct exec_pmix *pmix, bool collect, unsigned int seconds,
+int exec_pmix_fence(struct exec_pmix *pmix, unsigned int seconds,
 		    struct launch_error *err)
 {
 	struct waiting *waiting = &pmix->waiting;
@@ -307,8 +307,7 @@ int exec_pmix_fence(struct exec_pmix *pmix, bool collect, unsigned int seconds,
 	status = pmix->library.PMIx_Commit();
 	if (status != PMIX_SUCCESS)
 		return fault(pmix, "the server takes no value", status, err);
-	status = pmix->library.PMIx_Fence_nb(NULL, 0, collect ? &all : NULL, collect,
-					     fence_done, waiting);
+	status = pmix->library.PMIx_Fence_nb(NULL, 0, &all, 1, fence_done, waiting);
 	if (status == PMIX_OPERATION_SUCCEEDED)
 		return 0;
 	if (status != PMIX_SUCCESS)

@@ -59,12 +59,13 @@ int exec_pmix_put(struct exec_pmix *pmix, enum exec_pmix_scope scope, const char
 		  const char *text);
 
 /*
- * Waits until all ranks of the job are here. With COLLECT, what they have put for all is
- * then with each of them; without, it stays where it is until somebody asks for it.
- * -ETIMEDOUT after SECONDS; then the connection is good for exec_pmix_gather() alone, and
- * must not be closed, which could wait for the others, too. -EIO with ERR.
+ * Waits until all ranks of the job are here; what they have put for all is then with the
+ * server of each. (Not to collect it would save that, but is no barrier: between nodes,
+ * Slurm 22.05's server ends such a fence at once.) -ETIMEDOUT after SECONDS; then the
+ * connection is good for exec_pmix_gather() and exec_pmix_close() alone, which may take
+ * some seconds more. -EIO with ERR.
  */
-int exec_pmix_fence(struct exec_pmix *pmix, bool collect, unsigned int seconds,
+int exec_pmix_fence(struct exec_pmix *pmix, unsigned int seconds,
 		    struct launch_error *err);
 
 /*

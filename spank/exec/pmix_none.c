@@ -44,7 +44,7 @@ int exec_pmix_put(struct exec_pmix *pmix, enum exec_pmix_scope scope, const char
 	return -ENOTSUP;
 }
 
-int exec_pmix_fence(struct exec_pmix *pmix, bool collect, unsigned int seconds,
+int exec_pmix_fence(struct exec_pmix *pmix, unsigned int seconds,
 		    struct launch_error *err)
 {
 	return -ENOTSUP;

@@ -7,7 +7,9 @@
 
 #include "spank/launch/cpuset.h"
 #include "spank/launch/hostlist.h"
+#include "spank/launch/lookup.h"
 #include "spank/launch/order.h"
+#include "spank/launch/rendezvous.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -41,27 +43,20 @@ bool exec_source_is_slurm(void)
 	return name && strncmp(name, SLURM_PREFIX, strlen(SLURM_PREFIX)) == 0;
 }
 
-/* Where the ranks of a job are. */
-struct layout {
-	uint32_t ntasks;
-	uint32_t nnodes;
-	char **nodes;       /* by lowest rank */
-	uint32_t *node_of;  /* by rank */
-	uint32_t *tasks_of; /* by node */
-};
-
-static void clear_layout(struct layout *layout)
+void exec_layout_clear(struct exec_layout *layout)
 {
 	for (uint32_t i = 0; i < layout->nnodes; i++)
 		free(layout->nodes[i]);
 	free(layout->nodes);
 	free(layout->node_of);
 	free(layout->tasks_of);
+	*layout = (struct exec_layout){0};
 }
 
 /* Ranks mostly come node by node, or go round the nodes: the next one is looked at first.
  */
-static uint32_t find_node(const struct layout *layout, const char *name, uint32_t near)
+static uint32_t find_node(const struct exec_layout *layout, const char *name,
+			  uint32_t near)
 {
 	for (uint32_t i = 0; i < layout->nnodes; i++) {
 		uint32_t node = (near + i) % layout->nnodes;
@@ -72,7 +67,7 @@ static uint32_t find_node(const struct layout *layout, const char *name, uint32_
 	return layout->nnodes;
 }
 
-static int add_rank(struct layout *layout, uint32_t rank, char *name)
+static int add_rank(struct exec_layout *layout, uint32_t rank, char *name)
 {
 	uint32_t node = find_node(layout, name, rank ? layout->node_of[rank - 1] : 0);
 
@@ -90,8 +85,8 @@ static int add_rank(struct layout *layout, uint32_t rank, char *name)
  * "pmix.nodeid": Slurm gives all ranks the one of the node that asks (_set_procdatas() in
  * its src/plugins/mpi/pmix/pmixp_client.c).
  */
-static int read_layout(struct exec_pmix *pmix, struct layout *layout,
-		       struct launch_error *err)
+int exec_layout_read(struct exec_layout *layout, struct exec_pmix *pmix,
+		     struct launch_error *err)
 {
 	int r = exec_pmix_number(pmix, EXEC_PMIX_JOB, KEY_JOB_SIZE, &layout->ntasks);
 
@@ -116,7 +111,7 @@ static int read_layout(struct exec_pmix *pmix, struct layout *layout,
 	return 0;
 }
 
-static int join_nodes(const struct layout *layout, char **list)
+static int join_nodes(const struct exec_layout *layout, char **list)
 {
 	size_t size;
 	FILE *out = open_memstream(list, &size);
@@ -128,7 +123,7 @@ static int join_nodes(const struct layout *layout, char **list)
 	return fclose(out) == 0 ? 0 : -ENOMEM;
 }
 
-static int join_counts(const struct layout *layout, char **list)
+static int join_counts(const struct exec_layout *layout, char **list)
 {
 	size_t size;
 	FILE *out = open_memstream(list, &size);
@@ -178,7 +173,7 @@ static uint32_t number_of(const char *name)
 
 /* The nodes by lowest rank in the variable that srun has of the plugin for it. */
 static int add_order(struct exec_source *source, uint32_t job_id, uint32_t step_id,
-		     const char *nodelist, const struct layout *layout)
+		     const char *nodelist, const struct exec_layout *layout)
 {
 	char *text;
 	int r = launch_order_write(job_id, step_id, nodelist, layout->node_of,
@@ -187,7 +182,7 @@ static int add_order(struct exec_source *source, uint32_t job_id, uint32_t step_
 	return r ? r : add(source, LAUNCH_ORDER_VARIABLE, text);
 }
 
-static int describe(struct exec_source *source, const struct layout *layout)
+static int describe(struct exec_source *source, const struct exec_layout *layout)
 {
 	const uint32_t rank = exec_pmix_rank(source->pmix);
 	const uint32_t job_id = number_of(exec_pmix_name(source->pmix));
@@ -226,7 +221,7 @@ static int describe(struct exec_source *source, const struct layout *layout)
 }
 
 /* Of a step of Slurm's only the order under an arbitrary distribution is missing. */
-static int add_slurm_order(struct exec_source *source, const struct layout *layout)
+static int add_slurm_order(struct exec_source *source, const struct exec_layout *layout)
 {
 	const char *job_id = getenv("SLURM_JOB_ID"), *step_id = getenv("SLURM_STEP_ID");
 	char *nodelist;
@@ -253,7 +248,7 @@ static bool is_arbitrary(void)
 int exec_source_open(struct exec_source *source, struct exec_pmix *pmix,
 		     struct launch_error *err)
 {
-	struct layout layout = {0};
+	struct exec_layout layout = {0};
 	int r;
 
 	source->pmix = pmix;
@@ -261,11 +256,11 @@ int exec_source_open(struct exec_source *source, struct exec_pmix *pmix,
 	if (!pmix ||
 	    (!source->foreign && (!is_arbitrary() || getenv(LAUNCH_ORDER_VARIABLE))))
 		return 0;
-	r = read_layout(pmix, &layout, err);
+	r = exec_layout_read(&layout, pmix, err);
 	if (r == 0)
 		r = source->foreign ? describe(source, &layout)
 				    : add_slurm_order(source, &layout);
-	clear_layout(&layout);
+	exec_layout_clear(&layout);
 	return r;
 }
 
@@ -318,4 +313,63 @@ void exec_source_close(struct exec_source *source)
 		free(source->variables[i].value);
 	free(source->variables);
 	*source = (struct exec_source){0};
+}
+
+int exec_source_addresses(struct launch_facts *facts,
+			  const struct launch_settings *settings,
+			  struct launch_error *err)
+{
+	const struct {
+		int (*query)(const struct launch_facts *facts,
+			     const struct launch_settings *settings, char *name,
+			     size_t size, struct launch_error *err);
+		char **found;
+	} wanted[] = {
+		{launch_head_query, &facts->head_addr},
+		{launch_node_query, &facts->node_addr},
+	};
+	char name[LAUNCH_ADDR_MAX], addr[LAUNCH_ADDR_MAX];
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		int r = wanted[i].query(facts, settings, name, sizeof(name), err);
+
+		if (r < 0)
+			return r;
+		if (r == 0)
+			continue;
+		if (settings->addr == LAUNCH_ADDR_NODEADDR)
+			return launch_error_set(err, -EINVAL,
+						"addr=nodeaddr: only the plugin can ask "
+						"Slurm for it; use addr=ip or addr=name");
+		r = launch_look_up(name, facts->nnodes, addr, sizeof(addr), err);
+		if (r)
+			return r;
+		*wanted[i].found = strdup(addr);
+		if (!*wanted[i].found)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int exec_source_gpus(const struct launch_facts *facts, struct launch_gpus **gpus,
+		     struct launch_error *err)
+{
+	const char *text = getenv("SLURM_GPUS_ON_NODE");
+	unsigned long on_node = text ? strtoul(text, NULL, 10) : 0;
+	int r;
+
+	if (!facts->gpus)
+		return 0;
+	*gpus = calloc(1, sizeof(**gpus));
+	if (!*gpus)
+		return -ENOMEM;
+	r = launch_gpus_read(*gpus, facts->gpus, facts->gpu_variables,
+			     getenv("SLURM_STEP_GPUS"), "", err);
+	if (r) {
+		free(*gpus);
+		*gpus = NULL;
+	} else if (on_node > (*gpus)->count && on_node <= LAUNCH_GPUS_MAX) {
+		(*gpus)->count = on_node;
+	}
+	return r;
 }

@@ -8,6 +8,8 @@
 #include "spank/exec/pmix.h"
 #include "spank/launch/error.h"
 #include "spank/launch/facts.h"
+#include "spank/launch/gpus.h"
+#include "spank/launch/settings.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,3 +47,40 @@ int exec_source_read(struct exec_source *source, struct launch_facts *facts,
 		     struct launch_error *err);
 
 void exec_source_close(struct exec_source *source);
+
+/* Where the ranks of a job are, as PMIx knows it. */
+struct exec_layout {
+	uint32_t ntasks;
+	uint32_t nnodes;
+	char **nodes;       /* by lowest rank */
+	uint32_t *node_of;  /* by rank */
+	uint32_t *tasks_of; /* by node */
+};
+
+/*
+ * Fills LAYOUT, which must be zeroed and is to be cleared also after an error: -EINVAL
+ * with ERR when PMIx does not tell; -ENOMEM.
+ */
+int exec_layout_read(struct exec_layout *layout, struct exec_pmix *pmix,
+		     struct launch_error *err);
+
+void exec_layout_clear(struct exec_layout *layout);
+
+/*
+ * Finds out what addr= asks for beyond the node's name, of rank 0's node and with
+ * elastic= of this one. -EINVAL with ERR when this asks for what a task cannot know
+ * (NodeAddr); else as launch_look_up().
+ */
+int exec_source_addresses(struct launch_facts *facts,
+			  const struct launch_settings *settings,
+			  struct launch_error *err);
+
+/*
+ * The devices of the step in *GPUS, to be freed; it stays as it is when there are none.
+ * Where Slurm has given this task fewer of them (--gpus-per-task, --gpu-bind),
+ * SLURM_GPUS_ON_NODE tells how many there are, but nothing which: their entries stay
+ * empty, and launch_gpus_bind() leaves Slurm's choice alone. Errors as
+ * launch_gpus_read(), and -ENOMEM.
+ */
+int exec_source_gpus(const struct launch_facts *facts, struct launch_gpus **gpus,
+		     struct launch_error *err);

@@ -1,0 +1,675 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The order of an examination. With PMIx: all tell where they listen, one fence; each
+ * node tries the ways to the others, and every task looks about; records are put where
+ * they are, one fence; rank 0 asks for them and judges; a last fence keeps the servers
+ * until it has. Without PMIx, or when it does not bring the ranks together, the records
+ * come over the connection that is tested.
+ */
+#include "spank/exec/doctor.h"
+
+#include "spank/exec/agree.h"
+#include "spank/exec/digest.h"
+#include "spank/exec/findings.h"
+#include "spank/exec/meet.h"
+#include "spank/exec/pmix.h"
+#include "spank/exec/print.h"
+#include "spank/exec/probe.h"
+#include "spank/exec/reach.h"
+#include "spank/exec/record.h"
+#include "spank/exec/server.h"
+#include "spank/exec/source.h"
+#include "spank/launch/environment.h"
+#include "spank/launch/report.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/*
+ * Seconds that ranks may come apart. Without PMIx a refused connection may be one to a
+ * rank 0 that will come, so that each refusal costs as much.
+ */
+#define COME_TIME 30
+#define CALL_TIME 10
+
+/* How long all trees may be read, in seconds. */
+#define TREES_TIME 20
+
+/* For the records of those that have come to the fence, and for the last fence. */
+#define ANSWER_TIME 5
+
+#define KEY_RECORD "srank.record"
+
+/* Between a record and the listing of its trees, where they travel together. */
+#define LISTING_MARK '\f'
+
+/* One task. */
+struct patient {
+	const struct exec_doctor *doctor;
+	struct launch_settings settings;
+	struct exec_pmix *pmix;
+	struct exec_source source;
+	struct launch_facts facts;
+	struct launch_environment env;
+	struct exec_meeting meeting;
+	struct exec_server *server;
+	struct launch_cpuset *masks; /* of the node's tasks */
+	struct launch_gpus *gpus;
+	struct launch_error refused; /* by the rules of the launch */
+	bool meshed;                 /* PMIx has brought the ranks together */
+	char *record;
+	char *listing; /* of the trees; "" without */
+	unsigned int seconds;
+};
+
+static void say(const char *line)
+{
+	fprintf(stderr, "srank doctor: %s\n", line);
+}
+
+/* ---- the facts ---- */
+
+static int connect_pmix(struct patient *patient, struct launch_error *err)
+{
+	struct launch_error text = {""};
+	bool foreign = exec_source_has_server() && !exec_source_is_slurm();
+	int r;
+
+	if (!exec_source_has_server())
+		return 0;
+	r = patient->doctor->pmix ? exec_pmix_open(&patient->pmix, &text) : -ENOTSUP;
+	if (r == -ENOTSUP && !foreign)
+		return 0;
+	if (r == -ENOTSUP && !patient->doctor->pmix)
+		return launch_error_set(err, r,
+					"these ranks are not Slurm's, and only "
+					"PMIx tells where they are");
+	return r ? launch_error_set(err, r, "%s%s", text.text,
+				    foreign ? "" : " (--no-pmix does without)")
+		 : 0;
+}
+
+/* The launcher that the plugin has served. */
+static void take_launcher(struct patient *patient)
+{
+	const char *name = getenv("SRANK_LAUNCHER");
+
+	if (!patient->settings.launcher && name)
+		patient->settings.launcher = launch_launcher_find(name);
+}
+
+static int open_patient(struct patient *patient, struct launch_error *err)
+{
+	int r = connect_pmix(patient, err);
+
+	if (r == 0)
+		r = exec_source_open(&patient->source, patient->pmix, err);
+	if (r == 0)
+		r = exec_source_read(&patient->source, &patient->facts, err);
+	if (r)
+		return r;
+	patient->meeting.facts = &patient->facts;
+	patient->meeting.settings = &patient->settings;
+	patient->meeting.served =
+		launch_environment_is_marked(exec_source_get, &patient->source);
+	if (patient->meeting.served)
+		take_launcher(patient);
+	patient->seconds = patient->doctor->timeout ? patient->doctor->timeout
+			   : patient->pmix          ? COME_TIME
+						    : CALL_TIME;
+	patient->masks = calloc(patient->facts.local_size, sizeof(*patient->masks));
+	return patient->masks ? 0 : -ENOMEM;
+}
+
+static void close_patient(struct patient *patient)
+{
+	exec_server_stop(&patient->server);
+	launch_environment_clear(&patient->env);
+	launch_facts_clear(&patient->facts);
+	exec_source_close(&patient->source);
+	free(patient->masks);
+	free(patient->gpus);
+	free(patient->record);
+	free(patient->listing);
+}
+
+/* Where the plugin has not been, what srank exec would give to the task. */
+static void find_environment(struct patient *patient)
+{
+	const struct launch_settings *settings = &patient->settings;
+	struct launch_facts *facts = &patient->facts;
+	int r;
+
+	if (patient->meeting.served || facts->submitit)
+		return;
+	facts->agreed_port = patient->meeting.port;
+	r = launch_environment(facts, settings, &patient->env, &patient->refused);
+	if (r == 0 && settings->gpus != LAUNCH_GPUS_NONE)
+		r = exec_source_gpus(facts, &patient->gpus, &patient->refused);
+	if (r == 0 && patient->gpus && launch_has_ranks(facts, settings))
+		launch_gpus_bind(patient->gpus, patient->masks, facts->local_size, facts,
+				 settings, &patient->env, &patient->refused);
+}
+
+/* ---- the record ---- */
+
+/* Of the table that `verbose` prints, the lines that begin with "warning: ". */
+static void put_binding(const struct patient *patient, FILE *out)
+{
+	static const char mark[] = "warning: ";
+	const struct launch_report_node here = {
+		.masks = patient->masks,
+		.ntasks = patient->facts.local_size,
+		.devices = &patient->facts,
+		.gpus = patient->gpus,
+	};
+	struct launch_error ignored = {""};
+	char *text = NULL, *line, *next, *kept;
+	size_t size, used = 0;
+	FILE *table = open_memstream(&text, &size);
+
+	if (!table)
+		return;
+	launch_report_binding(table, &patient->facts, &patient->settings, &here,
+			      &ignored);
+	if (fclose(table)) {
+		free(text);
+		return;
+	}
+	kept = calloc(size + 1, 1);
+	for (next = text; kept && (line = strsep(&next, "\n"));) {
+		if (strncmp(line, mark, strlen(mark)) == 0)
+			used += (size_t)sprintf(kept + used, "%s%s", used ? "\n" : "",
+						line + strlen(mark));
+	}
+	if (used)
+		exec_record_put(out, "binding", "%s", kept);
+	free(kept);
+	free(text);
+}
+
+static void put_tree(const struct patient *patient, uint32_t tree, time_t until,
+		     FILE *listing, FILE *out)
+{
+	const char *path = patient->doctor->trees[tree];
+	struct exec_digest digest;
+	struct timespec time;
+	char key[32];
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	exec_digest_tree(&digest, path, tree,
+			 time.tv_sec < until ? (unsigned int)(until - time.tv_sec) : 0,
+			 listing);
+	snprintf(key, sizeof(key), "tree.%" PRIu32, tree);
+	if (digest.error == -EFBIG)
+		exec_record_put(out, key, "?it has more than %d files",
+				EXEC_DIGEST_FILES_MAX);
+	else if (digest.error == -ETIME)
+		exec_record_put(out, key, "?reading it takes longer than %d s",
+				TREES_TIME);
+	else if (digest.error && strcmp(digest.fault, path) == 0)
+		exec_record_put(out, key, "!%s", strerror(-digest.error));
+	else if (digest.error)
+		exec_record_put(out, key, "!%s: %s", digest.fault,
+				strerror(-digest.error));
+	else
+		exec_record_put(out, key, "%016" PRIx64 " %" PRIu32 " %" PRIu64,
+				digest.hash, digest.files, digest.bytes);
+}
+
+static void put_trees(struct patient *patient, FILE *out)
+{
+	struct timespec time;
+	size_t size;
+	FILE *listing = open_memstream(&patient->listing, &size);
+
+	if (!listing)
+		return;
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	for (uint32_t tree = 0; tree < patient->doctor->trees_count; tree++)
+		put_tree(patient, tree, time.tv_sec + TREES_TIME, listing, out);
+	if (fclose(listing)) {
+		free(patient->listing);
+		patient->listing = NULL;
+	} else if (patient->server) {
+		exec_server_offer(patient->server, patient->listing);
+	}
+}
+
+static void put_mesh(struct patient *patient, FILE *out)
+{
+	struct exec_layout layout = {0};
+	struct launch_error ignored = {""};
+
+	if (exec_layout_read(&layout, patient->pmix, &ignored) == 0 &&
+	    patient->facts.rank < layout.ntasks)
+		exec_meeting_mesh(&patient->meeting, patient->pmix, &layout, out);
+	exec_layout_clear(&layout);
+}
+
+/* All that this task finds out; REACHED as exec_meeting_reach(). */
+static int make_record(struct patient *patient, struct sockaddr_storage *reached)
+{
+	struct launch_tree tree;
+	const struct exec_probe probe = {
+		.facts = &patient->facts,
+		.settings = &patient->settings,
+		.env = &patient->env,
+		.tree = &tree,
+	};
+	bool leader = patient->meeting.leader;
+	size_t size;
+	FILE *out = open_memstream(&patient->record, &size);
+
+	if (!out)
+		return -ENOMEM;
+	launch_tree_init(&tree, "");
+	exec_probe_task(&probe, out);
+	if (launch_error_is_set(&patient->refused))
+		exec_record_put(out, "error", "%s", patient->refused.text);
+	if (patient->facts.rank == 0) {
+		exec_record_put(out, "head", "1");
+		if (patient->meeting.held[0])
+			exec_record_put(out, "port.held", "%s", patient->meeting.held);
+	}
+	if (leader) {
+		exec_probe_node(&probe, out);
+		exec_meeting_describe(&patient->meeting, out);
+		put_binding(patient, out);
+	}
+	/* Without PMIx it is the way of the record, too. */
+	if (leader || !patient->meshed)
+		exec_meeting_reach(&patient->meeting,
+				   patient->meshed ? 0 : patient->seconds, out, reached);
+	if (leader && patient->meshed && patient->facts.nnodes > 1)
+		put_mesh(patient, out);
+	if (leader)
+		put_trees(patient, out);
+	return fclose(out) ? -ENOMEM : 0;
+}
+
+/* ---- rank 0 ---- */
+
+static void free_list(char **list, uint32_t count)
+{
+	for (uint32_t i = 0; list && i < count; i++)
+		free(list[i]);
+	free(list);
+}
+
+/* The listing of the node of RECORD, which its leader has; to be freed. */
+static char *fetch_listing(const struct patient *patient,
+			   const struct exec_record *record)
+{
+	struct exec_target target = {
+		.token = patient->meeting.token,
+		.op = EXEC_WIRE_LISTING,
+	};
+
+	if (exec_meeting_parse(exec_record_text(record, "listen"), &target.address))
+		return NULL;
+	exec_reach(&target, 1, EXEC_MEET_TIME);
+	return target.answer;
+}
+
+/* By tree, the files that make the difference to the first node that has another one. */
+static void find_differences(const struct patient *patient,
+			     const struct exec_world *world, char *const *listings,
+			     char **differences)
+{
+	char key[32], text[1024];
+
+	for (uint32_t tree = 0; tree < world->trees_count; tree++) {
+		const char *ours;
+		uint32_t rank;
+		char *theirs;
+
+		snprintf(key, sizeof(key), "tree.%" PRIu32, tree);
+		ours = exec_record_text(&world->records[0], key);
+		for (rank = 0; rank < world->ntasks; rank++) {
+			const char *value = exec_record_get(&world->records[rank], key);
+
+			if (value && *value != '!' && *value != '?' &&
+			    strcmp(value, ours) != 0)
+				break;
+		}
+		if (rank == world->ntasks)
+			continue;
+		theirs = patient->meshed  ? fetch_listing(patient, &world->records[rank])
+			 : listings[rank] ? strdup(listings[rank])
+					  : NULL;
+		if (!theirs || !patient->listing) {
+			free(theirs);
+			continue;
+		}
+		exec_digest_compare(patient->listing, theirs, tree, text, sizeof(text));
+		free(theirs);
+		launch_make_printable(text);
+		differences[tree] = strdup(text);
+	}
+}
+
+static void print(const struct patient *patient, const struct exec_world *world,
+		  const struct exec_verdict *verdict)
+{
+	const struct exec_doctor *doctor = patient->doctor;
+
+	if (doctor->json)
+		exec_print_json(stdout, world, verdict, doctor->strict);
+	else
+		exec_print_text(stdout, world, verdict, doctor->strict);
+	fflush(stdout);
+}
+
+/* TEXTS by rank, NULL for those that have not come. True: nothing is wrong. */
+static bool judge(struct patient *patient, char *const *texts, char *const *listings)
+{
+	const struct exec_doctor *doctor = patient->doctor;
+	const uint32_t ntasks = patient->facts.ntasks;
+	struct exec_record *records = calloc(ntasks, sizeof(*records));
+	char **differences = calloc(doctor->trees_count + 1, sizeof(*differences));
+	struct exec_world world = {
+		.ntasks = ntasks,
+		.nnodes = patient->facts.nnodes,
+		.records = records,
+		.port = patient->meeting.port,
+		.meshed = patient->meshed,
+		.apart = patient->pmix && !patient->meshed,
+		.seconds = patient->seconds,
+		.trees = doctor->trees,
+		.trees_count = doctor->trees_count,
+		.differences = differences,
+	};
+	struct exec_verdict verdict = {0};
+	bool fine = false;
+
+	if (records && differences) {
+		for (uint32_t rank = 0; rank < ntasks; rank++) {
+			if (texts[rank])
+				exec_record_read(&records[rank], texts[rank]);
+		}
+		launch_make_printable(patient->meeting.addr);
+		world.addr = patient->meeting.addr[0] ? patient->meeting.addr : NULL;
+		find_differences(patient, &world, listings, differences);
+		exec_judge(&verdict, &world);
+		print(patient, &world, &verdict);
+		fine = exec_verdict_is_fine(&verdict, doctor->strict);
+	} else {
+		say("out of memory");
+	}
+	exec_verdict_clear(&verdict);
+	for (uint32_t rank = 0; records && rank < ntasks; rank++)
+		exec_record_clear(&records[rank]);
+	free(records);
+	free_list(differences, doctor->trees_count);
+	return fine;
+}
+
+/* Until the records of all that have come should be there, in seconds. */
+static unsigned int working_time(const struct patient *patient)
+{
+	return patient->seconds + 2 * EXEC_MEET_TIME / 1000 +
+	       (patient->doctor->trees_count ? TREES_TIME : 0);
+}
+
+/* ---- with PMIx ---- */
+
+static int meet(struct patient *patient, struct launch_error *err)
+{
+	struct exec_meeting *meeting = &patient->meeting;
+	struct exec_pmix *pmix = patient->pmix;
+	int r = exec_meeting_put(meeting, pmix, err);
+
+	if (r == 0)
+		r = exec_agree_put_cpus(pmix, &patient->facts, err);
+	if (r == 0)
+		r = exec_pmix_fence(pmix, patient->seconds, err);
+	if (r == 0)
+		r = exec_meeting_get(meeting, pmix, err);
+	if (r == 0)
+		r = exec_agree_get_cpus(pmix, &patient->facts, patient->masks, err);
+	patient->meshed = r == 0;
+	if (r || !meeting->sockets_count)
+		return r;
+	r = exec_server_start(&patient->server, meeting->sockets, meeting->sockets_count,
+			      meeting->token, 0);
+	return r ? launch_error_set(err, r, "cannot listen: %s", strerror(-r)) : 0;
+}
+
+static bool gather(struct patient *patient)
+{
+	const uint32_t ntasks = patient->facts.ntasks;
+	char **texts = calloc(ntasks, sizeof(*texts));
+	bool fine = false;
+
+	if (!texts || exec_pmix_gather(patient->pmix, KEY_RECORD, 0, ntasks - 1,
+				       ANSWER_TIME, texts)) {
+		say("out of memory");
+	} else {
+		free(texts[0]);
+		texts[0] = strdup(patient->record);
+		fine = judge(patient, texts, NULL);
+	}
+	free_list(texts, ntasks);
+	return fine;
+}
+
+static int examine_with_pmix(struct patient *patient, struct launch_error *err)
+{
+	struct launch_error ignored = {""};
+	bool fine = true, complete;
+	int r = meet(patient, err);
+
+	if (r)
+		return r;
+	find_environment(patient);
+	r = make_record(patient, NULL);
+	if (r == 0 &&
+	    exec_pmix_put(patient->pmix, EXEC_PMIX_ALL, KEY_RECORD, patient->record))
+		r = launch_error_set(err, -EIO, "PMIx: the server takes no value");
+	if (r)
+		return r;
+	complete = exec_pmix_fence(patient->pmix, working_time(patient), &ignored) == 0;
+	if (patient->facts.rank == 0)
+		fine = gather(patient);
+	/* A server that has lost all its ranks has no record of them. */
+	if (complete)
+		exec_pmix_fence(patient->pmix, ANSWER_TIME + EXEC_MEET_TIME / 1000,
+				&ignored);
+	return fine ? 0 : 1;
+}
+
+/* ---- without PMIx ---- */
+
+/* By the rank that each says it is. */
+static void sort_texts(char **came, uint32_t count, char **texts, char **listings,
+		       uint32_t ntasks)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct exec_record record;
+		int64_t rank = -1;
+		char *mark = strchr(came[i], LISTING_MARK);
+
+		if (mark)
+			*mark = '\0';
+		if (exec_record_read(&record, came[i]) == 0 &&
+		    !exec_record_number(&record, "rank", &rank))
+			rank = -1;
+		exec_record_clear(&record);
+		if (rank <= 0 || rank >= ntasks || texts[rank]) {
+			free(came[i]);
+			continue;
+		}
+		texts[rank] = came[i];
+		listings[rank] = mark ? mark + 1 : NULL;
+	}
+}
+
+static int collect(struct patient *patient, struct launch_error *err)
+{
+	const uint32_t ntasks = patient->facts.ntasks;
+	char **texts = calloc(ntasks, sizeof(*texts)), **came = NULL;
+	char **listings = calloc(ntasks, sizeof(*listings));
+	bool held = patient->meeting.held[0];
+	uint32_t count;
+	bool fine;
+
+	if (!texts || !listings) {
+		free(texts);
+		free(listings);
+		return -ENOMEM;
+	}
+	/* To the port that is held nobody can come. */
+	count = exec_server_collect(patient->server, held ? 0 : ntasks - 1,
+				    working_time(patient), &came);
+	sort_texts(came, count, texts, listings, ntasks);
+	free(came);
+	texts[0] = strdup(patient->record);
+	fine = judge(patient, texts, listings);
+	free_list(texts, ntasks);
+	free(listings);
+	return fine ? 0 : 1;
+}
+
+/* What this task knows, and rank 0 will not. */
+static void tell_alone(const struct patient *patient)
+{
+	struct launch_error text = {""};
+	struct exec_record record;
+	const struct exec_rule *rule;
+
+	if (exec_record_read(&record, patient->record))
+		return;
+	rule = exec_rule_of_way(&record);
+	launch_error_set(&text, -EHOSTUNREACH,
+			 "rank %" PRIu32 " on %s does not reach rank 0 at %s (%s) port "
+			 "%u: %s; %s",
+			 patient->facts.rank, exec_record_text(&record, "node"),
+			 patient->meeting.addr[0] ? patient->meeting.addr : "?",
+			 exec_record_text(&record, "master.addresses"),
+			 patient->meeting.port, rule->name, rule->cure);
+	exec_record_clear(&record);
+	say(text.text);
+}
+
+/* The listing as far as it fits beside the record. */
+static char *join(const struct patient *patient)
+{
+	const char *listing = patient->listing ? patient->listing : "";
+	size_t used = strlen(patient->record);
+	char *text = malloc(EXEC_RECORD_MAX);
+
+	if (!text || used >= EXEC_RECORD_MAX - 2) {
+		free(text);
+		return NULL;
+	}
+	snprintf(text, EXEC_RECORD_MAX - 1, "%s%c%s", patient->record, LISTING_MARK,
+		 listing);
+	return text;
+}
+
+static bool send_record(const struct patient *patient,
+			const struct sockaddr_storage *address)
+{
+	char *text = join(patient);
+	struct exec_target target = {
+		.address = *address,
+		.token = patient->meeting.token,
+		.op = EXEC_WIRE_RECORD,
+		.text = text,
+	};
+
+	if (!text)
+		return false;
+	exec_reach(&target, 1, EXEC_MEET_TIME);
+	free(text);
+	return target.reached == EXEC_REACHED;
+}
+
+static int examine_alone(struct patient *patient, struct launch_error *err)
+{
+	struct exec_meeting *meeting = &patient->meeting;
+	struct sockaddr_storage reached = {0};
+	int r = 0;
+
+	launch_cpuset_affinity(0, &patient->masks[patient->facts.local_rank]);
+	if (meeting->sockets_count)
+		r = exec_server_start(&patient->server, meeting->sockets,
+				      meeting->sockets_count, meeting->token,
+				      patient->facts.ntasks);
+	if (r)
+		return launch_error_set(err, r, "cannot listen: %s", strerror(-r));
+	find_environment(patient);
+	r = make_record(patient, &reached);
+	if (r)
+		return r;
+	if (patient->facts.rank == 0)
+		return collect(patient, err);
+	if (!reached.ss_family || !send_record(patient, &reached))
+		tell_alone(patient);
+	return 0;
+}
+
+/*
+ * srun drops what it has not read from its tasks when the step is ended for one of them
+ * (client_io_handler_abort(), called in Slurm's src/api/step_launch.c): this is its time
+ * to read.
+ */
+static void let_report_through(void)
+{
+	const struct timespec lead = {.tv_nsec = 300 * 1000 * 1000};
+
+	nanosleep(&lead, NULL);
+}
+
+int exec_doctor(const struct exec_doctor *doctor)
+{
+	struct patient patient = {.doctor = doctor, .settings = doctor->settings};
+	struct launch_error err = {""};
+	bool alone;
+	int r = open_patient(&patient, &err);
+
+	if (r == 0 && !patient.meeting.served)
+		exec_source_addresses(&patient.facts, &patient.settings,
+				      &patient.refused);
+	if (r == 0) {
+		r = exec_meeting_open(&patient.meeting, !patient.pmix, &patient.refused);
+		if (r)
+			launch_error_set(&err, r, "cannot listen: %s", strerror(-r));
+	}
+	alone = !patient.pmix;
+	if (r == 0 && !alone) {
+		r = examine_with_pmix(&patient, &err);
+		/* Ranks are missing, or their servers do not reach each other, which the
+		 * others find out at the same time. */
+		alone = r == -ETIMEDOUT;
+		if (alone) {
+			exec_meeting_alone(&patient.meeting);
+			r = 0;
+		}
+	}
+	if (r == 0 && alone)
+		r = examine_alone(&patient, &err);
+	if (r < 0) {
+		const char *local_rank = getenv("SLURM_LOCALID");
+
+		launch_error_set(&err, r, "%s", strerror(-r));
+		/* What is wrong with the step is so for all, and a line a node will do.
+		 */
+		if (launch_error_is_set(&err) &&
+		    (r != -EINVAL || !local_rank || strcmp(local_rank, "0") == 0))
+			say(err.text);
+	}
+	if (r)
+		let_report_through();
+	if (r < 0 && r != -EINVAL && patient.pmix)
+		exec_pmix_abort(patient.pmix);
+	else
+		exec_pmix_close(&patient.pmix);
+	close_patient(&patient);
+	return r ? 1 : 0;
+}

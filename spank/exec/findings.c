@@ -1,0 +1,1126 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules of `srank doctor`. Each looks at the records alone, so that it can be tested
+ * without a cluster; equal findings of several places become one.
+ */
+#include "spank/exec/findings.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MIB INT64_C(1048576)
+
+/* Clocks this far apart, in ns, confuse make, caches and checkpoints on shared files. */
+#define SKEW_MAX INT64_C(1000000000)
+
+/*
+ * What a task may well want of /dev/shm: NCCL's buffers and a DataLoader's batches.
+ * Docker gives a container 64 MiB for all its tasks.
+ */
+#define SHM_LITTLE (128 * MIB)
+#define SHM_NONE   (32 * MIB)
+
+/* Pages of buffers that InfiniBand keeps in place: with less, NCCL and MPI do not start.
+ */
+#define MEMLOCK_LITTLE (64 * MIB)
+
+/* The kernel's own default; a DataLoader with several workers comes near. */
+#define FILES_LITTLE 1024
+
+/* Of rank 0 besides one connection for each rank: libraries, data, devices. */
+#define FILES_OWN 256
+
+/* Names in a list within a message. */
+#define NAMES_SHOWN 8
+
+enum id {
+	RANKS_MISSING,
+	PMIX_APART,
+	STEP,
+	PORT_HELD,
+	ADDRESS_UNRESOLVED,
+	ADDRESS_LOOPBACK,
+	REFUSED,
+	UNREACHABLE,
+	FILTERED,
+	OTHER_PROGRAM,
+	NOT_TESTED,
+	ADDRESS_DIFFERS,
+	MESH,
+	INTERFACE_MISSING,
+	INTERFACE_LOOPBACK,
+	INTERFACE_OTHER,
+	HOSTNAME_LOOPBACK,
+	GPU_NONE,
+	GPU_MISSING,
+	GPU_DENIED,
+	GPU_SHARED,
+	GPU_IDLE,
+	GPU_FEWER,
+	GPU_COUNT_DIFFERS,
+	GPU_MODEL_DIFFERS,
+	DRIVER_DIFFERS,
+	CPUS_FEW,
+	CPUS_UNEVEN,
+	BINDING,
+	MEMORY_DIFFERS,
+	MEMLOCK_LOW,
+	FILES_LOW,
+	LIMITS_DIFFER,
+	SHM_SMALL,
+	SHM_LOW,
+	TREE_UNREADABLE,
+	TREE_DIFFERS,
+	TREE_LARGE,
+	NODES_IDLE,
+	KERNEL_DIFFERS,
+	LIBC_DIFFERS,
+	SYSTEM_DIFFERS,
+	CONTAINER_DIFFERS,
+	CLOCK_SKEW,
+	RULES,
+};
+
+const struct exec_rule exec_rules[] = {
+	[RANKS_MISSING] =
+		{"ranks-missing", EXEC_ERROR,
+		 "a task has not started, has ended before, or cannot reach "
+		 "rank 0",
+		 "see their own messages, and the log of slurmd on their nodes; "
+		 "every task of the step must start srank doctor"},
+	[PMIX_APART] = {"pmix-apart", EXEC_ERROR,
+			"a rank is missing, or the slurmstepd of the nodes do not reach "
+			"each other by the names and ports that they have",
+			"see ranks-missing; open all ports between compute nodes; the "
+			"rest of this report is what ranks told rank 0 without PMIx"},
+	[STEP] = {"step", EXEC_ERROR,
+		  "the step cannot be served as it is, by the rules of the launch",
+		  "as the message says"},
+	[PORT_HELD] = {"port-held", EXEC_ERROR,
+		       "an earlier run that has not ended, or another job on the node",
+		       "end that process, or set MASTER_PORT (--port) to a free one; "
+		       "without MASTER_PORT a free one is looked for"},
+	[ADDRESS_UNRESOLVED] = {"address-unresolved", EXEC_ERROR,
+				"the name is not in /etc/hosts or DNS as this node (or "
+				"its container) sees them",
+				"add it there, or use an address: --addr ip, suffix= or "
+				"domain= where names have another form, or MASTER_ADDR"},
+	[ADDRESS_LOOPBACK] =
+		{"address-loopback", EXEC_ERROR,
+		 "a line such as `127.0.1.1 NAME` in this node's /etc/hosts, "
+		 "or MASTER_ADDR=localhost: the node would meet itself",
+		 "correct that line, or unset MASTER_ADDR"},
+	[REFUSED] = {"refused", EXEC_ERROR,
+		     "the address leads to a host where rank 0 is not, or a firewall "
+		     "rejects the port",
+		     "compare the address with rank 0's node, and open the ports "
+		     "between compute nodes, or choose others with ports="},
+	[UNREACHABLE] =
+		{"unreachable", EXEC_ERROR,
+		 "the node has no route into the network of that address, or a "
+		 "firewall prohibits it",
+		 "choose an address in a network that all nodes share: --addr ip, "
+		 "suffix= or MASTER_ADDR; ip route get ADDRESS shows the way"},
+	[FILTERED] = {"filtered", EXEC_ERROR,
+		      "a firewall drops packets between the nodes, or the address is no "
+		      "host's",
+		      "open the ports between compute nodes, or choose others with "
+		      "ports="},
+	[OTHER_PROGRAM] = {"other-program", EXEC_ERROR,
+			   "the address leads to another host than rank 0's, or a proxy "
+			   "stands between",
+			   "compare the address with rank 0's node; take the port of a "
+			   "service that runs everywhere out of ports="},
+	[NOT_TESTED] = {"not-tested", EXEC_ERROR,
+			"the node lacks what a connection takes",
+			"see the limits of the task: open files, memory, processes"},
+	[ADDRESS_DIFFERS] = {"address-differs", EXEC_WARNING,
+			     "the nodes have different /etc/hosts, or DNS answers by "
+			     "network",
+			     "give all nodes the same names, or use --addr ip"},
+	[MESH] = {"mesh", EXEC_ERROR,
+		  "a firewall or a missing route between these nodes; NCCL and Gloo "
+		  "connect any two ranks",
+		  "open all ports between compute nodes, or leave the nodes out: "
+		  "sbatch --exclude"},
+	[INTERFACE_MISSING] = {"interface-missing", EXEC_ERROR,
+			       "names of interfaces differ from host to host, and the "
+			       "variable has none of this one's that is up",
+			       "set it to a prefix that all nodes have, or leave it "
+			       "unset; ip -brief address shows the names"},
+	[INTERFACE_LOOPBACK] =
+		{"interface-loopback", EXEC_ERROR,
+		 "the variable takes lo, by which no other node can come",
+		 "name the network between the nodes; a list that excludes "
+		 "must exclude lo as well: ^lo,docker0"},
+	[INTERFACE_OTHER] = {"interface-other", EXEC_WARNING,
+			     "the variable names another network than the one of "
+			     "MASTER_ADDR, so that ranks meet in one and talk in another",
+			     "make sure that this network joins all nodes, or let both "
+			     "agree: suffix= or MASTER_ADDR for an address in it"},
+	[HOSTNAME_LOOPBACK] = {"hostname-loopback", EXEC_WARNING,
+			       "the host's own line in its /etc/hosts; Gloo listens at "
+			       "the address of the host's own name, and others cannot "
+			       "come there",
+			       "give the name its address in the network, or set "
+			       "GLOO_SOCKET_IFNAME to the interface"},
+	[GPU_NONE] = {"gpu-none", EXEC_ERROR,
+		      "GPUs were given by task (--gpus-per-task, --gpu-bind), or not on "
+		      "all nodes",
+		      "ask for GPUs by node: --gpus-per-node or --gres=gpu:N"},
+	[GPU_MISSING] =
+		{"gpu-missing", EXEC_ERROR,
+		 "the GPU has fallen off the bus, the driver is not loaded, or "
+		 "the container was started without it",
+		 "see dmesg and nvidia-smi on that node, and leave it out: sbatch "
+		 "--exclude; start containers with --nv, --rocm or --gpus"},
+	[GPU_DENIED] = {"gpu-denied", EXEC_ERROR,
+			"the job's device cgroup does not have it, or the file's mode "
+			"is too strict",
+			"set the device's mode to 0666, and compare gres.conf with "
+			"the device files of the node"},
+	[GPU_SHARED] = {"gpu-shared", EXEC_WARNING,
+			"more tasks than GPUs, or Slurm's own binding gave several tasks "
+			"the same; NCCL refuses two ranks on one GPU",
+			"start one task a GPU: --ntasks-per-node=GPUS, and leave "
+			"--gpus-per-task and --gpu-bind out"},
+	[GPU_IDLE] = {"gpu-idle", EXEC_WARNING, "fewer tasks than GPUs",
+		      "start one task a GPU (--ntasks-per-node=GPUS), or a launcher "
+		      "that starts the ranks (--launcher torchrun)"},
+	[GPU_FEWER] = {"gpu-fewer", EXEC_WARNING,
+		       "srun was given its own --gres or --gpus, or the job was changed",
+		       "leave the GPUs to the job's header, or ask for as many there"},
+	[GPU_COUNT_DIFFERS] = {"gpu-count-differs", EXEC_WARNING,
+			       "the job asked for GPUs in all (--gpus), and Slurm spread "
+			       "them as it liked",
+			       "ask by node: --gpus-per-node"},
+	[GPU_MODEL_DIFFERS] = {"gpu-model-differs", EXEC_WARNING,
+			       "the partition has several kinds of nodes; the slowest "
+			       "sets the pace",
+			       "name the type: --gpus-per-node=TYPE:N, or --constraint"},
+	[DRIVER_DIFFERS] = {"driver-differs", EXEC_WARNING,
+			    "a node was not updated, or not started again after it",
+			    "leave the node out (sbatch --exclude) until the driver is "
+			    "the same"},
+	[CPUS_FEW] = {"cpus-few", EXEC_WARNING,
+		      "srun of Slurm 22.05 to 23.02 does not take --cpus-per-task from "
+		      "the job, or the task was bound again (taskset, numactl)",
+		      "repeat it on the srun line: srun --cpus-per-task=N"},
+	[CPUS_UNEVEN] = {"cpus-uneven", EXEC_WARNING,
+			 "tasks are bound by a list that does not suit them, or their "
+			 "nodes are shared or different; the slowest rank sets the pace",
+			 "give each task the same: --cpus-per-task, and no --cpu-bind of "
+			 "your own"},
+	[BINDING] = {"binding", EXEC_WARNING,
+		     "CPUs and GPUs of the task are apart, or do not fit together",
+		     "as the message says"},
+	[MEMORY_DIFFERS] = {"memory-differs", EXEC_WARNING,
+			    "the nodes are of different size, or the job has more tasks "
+			    "on one of them",
+			    "ask for the same on each node: --mem"},
+	[MEMLOCK_LOW] = {"memlock-low", EXEC_ERROR,
+			 "slurmd was started with a low limit of locked memory, or srun "
+			 "hands on the one of the login host; InfiniBand needs it",
+			 "LimitMEMLOCK=infinity for slurmd's unit, and "
+			 "PropagateResourceLimitsExcept=MEMLOCK in slurm.conf"},
+	[FILES_LOW] = {"files-low", EXEC_WARNING,
+		       "srun hands on the limit of open files of the login host",
+		       "ulimit -n 65536 in the script, in front of srun"},
+	[LIMITS_DIFFER] = {"limits-differ", EXEC_WARNING,
+			   "slurmd was started in another way on this node",
+			   "compare the units of slurmd, and "
+			   "PropagateResourceLimits in slurm.conf"},
+	[SHM_SMALL] = {"shm-small", EXEC_ERROR,
+		       "a container with Docker's default of 64 MiB, or a full /dev/shm; "
+		       "NCCL and DataLoader workers end with a bus error",
+		       "start the container with more (--shm-size, --ipc=host), and "
+		       "remove what earlier jobs have left in /dev/shm"},
+	[SHM_LOW] = {"shm-low", EXEC_WARNING,
+		     "a small /dev/shm, or files of other jobs in it",
+		     "start containers with more (--shm-size, --ipc=host), and remove "
+		     "what earlier jobs have left in /dev/shm"},
+	[TREE_UNREADABLE] = {"tree-unreadable", EXEC_ERROR,
+			     "the file system is not mounted there, or the files are "
+			     "only on the node where they were made",
+			     "put them where all nodes see them, or copy them first: "
+			     "sbcast, srun cp"},
+	[TREE_DIFFERS] = {"tree-differs", EXEC_ERROR,
+			  "a local copy that is older, or a shared file system that "
+			  "has not caught up",
+			  "copy it again to all nodes, or use one that they share"},
+	[TREE_LARGE] = {"tree-large", EXEC_WARNING, "data lies among the code",
+			"name the folders that have code: --tree may be repeated"},
+	[NODES_IDLE] = {"nodes-idle", EXEC_WARNING,
+			"srun was given fewer nodes or tasks than the job has",
+			"leave -N and -n to the job's header"},
+	[KERNEL_DIFFERS] = {"kernel-differs", EXEC_WARNING,
+			    "a node was not updated, or not started again after it",
+			    "mostly harmless; leave the node out when it alone fails"},
+	[LIBC_DIFFERS] = {"libc-differs", EXEC_WARNING,
+			  "the nodes have different systems, or not all tasks are in "
+			  "the same container",
+			  "programs built on one may not start on the other: run all in "
+			  "one container, or use --constraint"},
+	[SYSTEM_DIFFERS] = {"system-differs", EXEC_WARNING,
+			    "the nodes have different systems, or not all tasks are in "
+			    "the same container",
+			    "run all in one container, or use --constraint"},
+	[CONTAINER_DIFFERS] = {"container-differs", EXEC_WARNING,
+			       "only some of the tasks were started in the container",
+			       "start all of them in the same image"},
+	[CLOCK_SKEW] = {"clock-skew", EXEC_WARNING,
+			"no time service (chrony, ntpd) runs there; file times and logs "
+			"of the nodes do not fit together",
+			"chronyc tracking on that node shows why"},
+	[RULES] = {NULL},
+};
+
+struct judge {
+	struct exec_verdict *verdict;
+	const struct exec_world *world;
+	const struct exec_record **tasks; /* those that came, by node and rank */
+	uint32_t tasks_count;
+	const struct exec_record **nodes; /* the leaders among them, by rank */
+	uint32_t nodes_count;
+};
+
+/* ---- gathering ---- */
+
+const char *exec_severity_name(enum exec_severity severity)
+{
+	return severity == EXEC_ERROR ? "error" : "warning";
+}
+
+static void add_place(struct exec_finding *finding, const char *place)
+{
+	/* Tasks come node by node, so that equal places follow each other. */
+	if (!*place || strcmp(finding->last, place) == 0)
+		return;
+	snprintf(finding->last, sizeof(finding->last), "%s", place);
+	if (finding->places < EXEC_PLACES_SHOWN)
+		finding->place[finding->places] = strdup(place);
+	finding->places++;
+}
+
+static struct exec_finding *add_finding(struct exec_verdict *verdict, enum id id,
+					char *text)
+{
+	struct exec_finding *findings =
+		reallocarray(verdict->findings, verdict->count + 1, sizeof(*findings));
+
+	if (!findings)
+		return NULL;
+	verdict->findings = findings;
+	findings[verdict->count] =
+		(struct exec_finding){.rule = &exec_rules[id], .text = text};
+	if (exec_rules[id].severity == EXEC_ERROR)
+		verdict->errors++;
+	else
+		verdict->warnings++;
+	return &findings[verdict->count++];
+}
+
+static void found(struct judge *judge, enum id id, const char *place, const char *format,
+		  ...) __attribute__((format(printf, 4, 5)));
+
+static void found(struct judge *judge, enum id id, const char *place, const char *format,
+		  ...)
+{
+	struct exec_verdict *verdict = judge->verdict;
+	struct exec_finding *finding = NULL;
+	va_list list;
+	char *text;
+	int length;
+
+	va_start(list, format);
+	length = vasprintf(&text, format, list);
+	va_end(list);
+	for (uint32_t i = verdict->count; length >= 0 && i-- > 0 && !finding;) {
+		struct exec_finding *other = &verdict->findings[i];
+
+		if (other->rule == &exec_rules[id] && strcmp(other->text, text) == 0)
+			finding = other;
+	}
+	if (finding) {
+		free(text);
+	} else {
+		finding = length >= 0 ? add_finding(verdict, id, text) : NULL;
+		if (!finding) {
+			if (length >= 0)
+				free(text);
+			verdict->lost = true;
+			verdict->errors++;
+			return;
+		}
+	}
+	add_place(finding, place);
+}
+
+void exec_finding_place(const struct exec_finding *finding, char *text, size_t size)
+{
+	uint32_t shown =
+		finding->places < EXEC_PLACES_SHOWN ? finding->places : EXEC_PLACES_SHOWN;
+	size_t used = 0;
+
+	*text = '\0';
+	for (uint32_t i = 0; i < shown && used < size; i++)
+		used += (size_t)snprintf(
+			text + used, size - used, "%s%s",
+			i == 0 ? "" : (i + 1 == finding->places ? " and " : ", "),
+			finding->place[i] ? finding->place[i] : "?");
+	if (finding->places > shown && used < size)
+		snprintf(text + used, size - used, " and %" PRIu32 " more",
+			 finding->places - shown);
+}
+
+void exec_verdict_clear(struct exec_verdict *verdict)
+{
+	for (uint32_t i = 0; i < verdict->count; i++) {
+		free(verdict->findings[i].text);
+		for (uint32_t place = 0; place < EXEC_PLACES_SHOWN; place++)
+			free(verdict->findings[i].place[place]);
+	}
+	free(verdict->findings);
+	*verdict = (struct exec_verdict){0};
+}
+
+/* ---- records ---- */
+
+static const char *node_of(const struct exec_record *record)
+{
+	return exec_record_text(record, "node");
+}
+
+static int64_t number(const struct exec_record *record, const char *key)
+{
+	int64_t value;
+
+	exec_record_number(record, key, &value);
+	return value;
+}
+
+static bool is_head(const struct exec_record *record)
+{
+	return exec_record_get(record, "head");
+}
+
+static void name_task(const struct exec_record *record, char *place, size_t size)
+{
+	snprintf(place, size, "rank %" PRId64 " on %s", number(record, "rank"),
+		 node_of(record));
+}
+
+const struct exec_record *exec_world_node(const struct exec_world *world, uint32_t rank)
+{
+	const struct exec_record *of = &world->records[rank];
+
+	for (uint32_t i = 0; i < world->ntasks; i++) {
+		const struct exec_record *record = &world->records[i];
+
+		if (exec_record_get(record, "leader") &&
+		    strcmp(node_of(record), node_of(of)) == 0)
+			return record;
+	}
+	return of;
+}
+
+static int by_node(const void *a, const void *b)
+{
+	const struct exec_record *one = *(const struct exec_record *const *)a;
+	const struct exec_record *other = *(const struct exec_record *const *)b;
+	int order = strcmp(node_of(one), node_of(other));
+
+	return order ? order : (one > other) - (one < other);
+}
+
+static const char *first_line(const char *text, char *line, size_t size)
+{
+	snprintf(line, size, "%.*s", (int)strcspn(text, "\n"), text);
+	return line;
+}
+
+/* ---- the step ---- */
+
+static void find_missing(struct judge *judge)
+{
+	const struct exec_world *world = judge->world;
+	uint32_t count = 0;
+	char names[NAMES_SHOWN * 11 + 8] = "";
+	size_t used = 0;
+
+	for (uint32_t rank = 0; rank < world->ntasks; rank++) {
+		if (world->records[rank].count)
+			continue;
+		if (count++ < NAMES_SHOWN)
+			used += (size_t)snprintf(names + used, sizeof(names) - used,
+						 "%s%" PRIu32, used ? "," : "", rank);
+	}
+	if (count)
+		found(judge, RANKS_MISSING, "",
+		      "%" PRIu32 " of %" PRIu32 " ranks have not reported in %u s: %s%s",
+		      count, world->ntasks, world->seconds, names,
+		      count > NAMES_SHOWN ? ",..." : "");
+	if (world->apart)
+		found(judge, PMIX_APART, "",
+		      "PMIx has not brought the ranks together in %u s", world->seconds);
+}
+
+static void find_step(struct judge *judge)
+{
+	for (uint32_t i = 0; i < judge->tasks_count; i++) {
+		const char *text = exec_record_get(judge->tasks[i], "error");
+
+		if (text)
+			found(judge, STEP, node_of(judge->tasks[i]), "%s", text);
+	}
+}
+
+static void find_identities(struct judge *judge)
+{
+	const struct exec_record *first = &judge->world->records[0];
+	int64_t nodes = number(first, "job.nodes");
+
+	if (nodes > judge->world->nnodes)
+		found(judge, NODES_IDLE, "",
+		      "the job has %" PRId64 " nodes, and this step %" PRIu32, nodes,
+		      judge->world->nnodes);
+	for (uint32_t i = 0; i < judge->nodes_count; i++) {
+		int64_t asked = number(judge->nodes[i], "gpus.asked");
+		int64_t got = number(judge->nodes[i], "gpus.step");
+
+		if (asked > got)
+			found(judge, GPU_FEWER, node_of(judge->nodes[i]),
+			      "the job asked for %" PRId64 " GPUs a node, and the step "
+			      "has %" PRId64,
+			      asked, got);
+	}
+}
+
+/* ---- the way to rank 0 ---- */
+
+static void find_port(struct judge *judge)
+{
+	const struct exec_record *first = &judge->world->records[0];
+	const char *held = exec_record_get(first, "port.held");
+
+	if (held)
+		found(judge, PORT_HELD, node_of(first), "%s", held);
+}
+
+static bool has_loopback(const char *addresses)
+{
+	return strncmp(addresses, "127.", 4) == 0 || strcmp(addresses, "::1") == 0 ||
+	       strncmp(addresses, "::1,", 4) == 0;
+}
+
+/* What the result of a connection is as a rule. */
+static const struct {
+	const char *name;
+	enum id id;
+	const char *says; /* of the pair in a mesh */
+	const char *text;
+} results[] = {
+	{"refused", REFUSED, "refused", "refuses the connection"},
+	{"unreachable", UNREACHABLE, "no route", "cannot be reached from here"},
+	{"filtered", FILTERED, "no answer", "does not answer"},
+	{"other", OTHER_PROGRAM, "another program",
+	 "answers, but it is no rank of this step"},
+	{"failed", NOT_TESTED, "not tested", "could not be tried"},
+};
+
+#define RESULTS_COUNT (sizeof(results) / sizeof(*results))
+
+static bool is_reached(const struct exec_record *node)
+{
+	return strcmp(exec_record_text(node, "reach"), "reached") == 0;
+}
+
+static void find_reach(struct judge *judge)
+{
+	const struct exec_world *world = judge->world;
+
+	for (uint32_t i = 0; i < judge->nodes_count; i++) {
+		const struct exec_record *node = judge->nodes[i];
+		const char *addresses = exec_record_text(node, "master.addresses");
+		const char *error = exec_record_get(node, "master.error");
+		const char *reach = exec_record_text(node, "reach");
+		const char *why = exec_record_text(node, "reach.error");
+
+		if (error) {
+			found(judge, ADDRESS_UNRESOLVED, node_of(node),
+			      "%s does not resolve: %s", world->addr, error);
+			continue;
+		}
+		if (has_loopback(addresses) && !is_head(node)) {
+			found(judge, ADDRESS_LOOPBACK, node_of(node),
+			      "%s is %.*s there, the node itself", world->addr,
+			      (int)strcspn(addresses, ","), addresses);
+			continue;
+		}
+		for (size_t result = 0; result < RESULTS_COUNT; result++) {
+			if (strcmp(reach, results[result].name) != 0)
+				continue;
+			found(judge, results[result].id, node_of(node),
+			      "%s (%s), where rank 0 listens on port %s, %s%s%s%s",
+			      world->addr, exec_record_text(node, "reach.address"),
+			      exec_record_text(node, "reach.port"), results[result].text,
+			      *why ? " (" : "", why, *why ? ")" : "");
+		}
+	}
+}
+
+const struct exec_rule *exec_rule_of_way(const struct exec_record *record)
+{
+	const char *reach = exec_record_text(record, "reach");
+	enum id id = NOT_TESTED;
+
+	if (exec_record_get(record, "master.error"))
+		return &exec_rules[ADDRESS_UNRESOLVED];
+	if (has_loopback(exec_record_text(record, "master.addresses")))
+		return &exec_rules[ADDRESS_LOOPBACK];
+	for (size_t i = 0; i < RESULTS_COUNT; i++) {
+		if (strcmp(reach, results[i].name) == 0)
+			id = results[i].id;
+	}
+	return &exec_rules[id];
+}
+
+static void find_address(struct judge *judge)
+{
+	const struct exec_record *reference = NULL;
+
+	for (uint32_t i = 0; i < judge->nodes_count; i++) {
+		const struct exec_record *node = judge->nodes[i];
+		const char *addresses = exec_record_text(node, "master.addresses");
+		const char *expected;
+
+		if (!*addresses || has_loopback(addresses))
+			continue;
+		if (!reference)
+			reference = node;
+		expected = exec_record_text(reference, "master.addresses");
+		if (strcmp(addresses, expected) != 0)
+			found(judge, ADDRESS_DIFFERS, node_of(node),
+			      "%s is %s there, and %s on %s", judge->world->addr,
+			      addresses, expected, node_of(reference));
+	}
+}
+
+static const struct exec_record *find_node(const struct judge *judge, const char *name,
+					   size_t length)
+{
+	for (uint32_t i = 0; i < judge->nodes_count; i++) {
+		const char *node = node_of(judge->nodes[i]);
+
+		if (strncmp(node, name, length) == 0 && !node[length])
+			return judge->nodes[i];
+	}
+	return NULL;
+}
+
+/* A node that does not even reach rank 0's has said so. */
+static bool is_told(const struct exec_record *node, const struct exec_record *other)
+{
+	return (is_head(node) && other && !is_reached(other)) ||
+	       (other && is_head(other) && !is_reached(node));
+}
+
+static void find_mesh(struct judge *judge)
+{
+	uint32_t failed = 0, pairs = 0;
+	char list[512] = "";
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < judge->nodes_count; i++) {
+		const struct exec_record *node = judge->nodes[i];
+		const char *next = exec_record_text(node, "mesh.failed");
+
+		pairs += (uint32_t)number(node, "mesh.pairs");
+		/* "node3 filtered,node4 refused" */
+		while (*next) {
+			size_t length = strcspn(next, ","), name = strcspn(next, " ,");
+			const char *says = "?";
+
+			for (size_t result = 0; result < RESULTS_COUNT; result++) {
+				const char *word = results[result].name;
+
+				if (name + 1 + strlen(word) == length &&
+				    strncmp(next + name + 1, word, strlen(word)) == 0)
+					says = results[result].says;
+			}
+			if (!is_told(node, find_node(judge, next, name)) &&
+			    failed++ < NAMES_SHOWN && used < sizeof(list))
+				used += (size_t)snprintf(list + used, sizeof(list) - used,
+							 "%s%s to %.*s (%s)",
+							 used ? ", " : "", node_of(node),
+							 (int)name, next, says);
+			next += length + (next[length] == ',');
+		}
+	}
+	if (failed)
+		found(judge, MESH, "",
+		      "%" PRIu32 " of %" PRIu32 " connections between nodes fail: %s%s",
+		      failed, pairs, list, failed > NAMES_SHOWN ? ", ..." : "");
+}
+
+/* ---- interfaces and names ---- */
+
+static void find_interface(struct judge *judge, const struct exec_record *node,
+			   const char *variable, const char *prefix)
+{
+	char key[32];
+	const char *list, *state, *route = exec_record_text(node, "interface");
+
+	snprintf(key, sizeof(key), "%s.list", prefix);
+	list = exec_record_get(node, key);
+	snprintf(key, sizeof(key), "%s.state", prefix);
+	state = exec_record_text(node, key);
+	if (!list)
+		return;
+	if (strcmp(state, "missing") == 0)
+		found(judge, INTERFACE_MISSING, node_of(node),
+		      "%s=%s takes no interface of this node: it has %s", variable, list,
+		      exec_record_text(node, "interfaces"));
+	else if (strcmp(state, "loopback") == 0 && judge->world->nnodes > 1)
+		found(judge, INTERFACE_LOOPBACK, node_of(node),
+		      "%s=%s takes the loopback interface", variable, list);
+	else if (strcmp(state, "other") == 0)
+		found(judge, INTERFACE_OTHER, node_of(node),
+		      "%s=%s does not take %s, which leads to rank 0", variable, list,
+		      route);
+}
+
+static void find_interfaces(struct judge *judge)
+{
+	for (uint32_t i = 0; i < judge->nodes_count; i++) {
+		const struct exec_record *node = judge->nodes[i];
+		const char *own = exec_record_text(node, "host.addresses");
+		const char *error = exec_record_get(node, "host.error");
+
+		find_interface(judge, node, "NCCL_SOCKET_IFNAME", "nccl");
+		find_interface(judge, node, "GLOO_SOCKET_IFNAME", "gloo");
+		if (judge->world->nnodes < 2 || exec_record_get(node, "gloo.list"))
+			continue;
+		if (error)
+			found(judge, HOSTNAME_LOOPBACK, node_of(node),
+			      "the host's own name %s does not resolve (%s), and Gloo "
+			      "then takes the loopback interface",
+			      exec_record_text(node, "host.name"), error);
+		else if (has_loopback(own))
+			found(judge, HOSTNAME_LOOPBACK, node_of(node),
+			      "the host's own name %s is %.*s",
+			      exec_record_text(node, "host.name"), (int)strcspn(own, ","),
+			      own);
+	}
+}
+
+static void find_skew(struct judge *judge)
+{
+	for (uint32_t i = 0; i < judge->nodes_count; i++) {
+		const struct exec_record *node = judge->nodes[i];
+		int64_t ahead = number(node, "ahead");
+		/* What the round trip leaves open is no skew. */
+		int64_t skew = llabs(ahead) - number(node, "round_trip") / 2;
+
+		if (is_reached(node) && skew > SKEW_MAX)
+			found(judge, CLOCK_SKEW, node_of(node),
+			      "the clock is %.1f s %s rank 0's", (double)skew / 1e9,
+			      ahead > 0 ? "behind" : "before");
+	}
+}
+
+/* ---- GPUs ---- */
+
+static bool in_list(const char *list, const char *word, size_t length)
+{
+	while (*list) {
+		size_t here = strcspn(list, ",");
+
+		if (here == length && strncmp(list, word, length) == 0)
+			return true;
+		list += here + (list[here] == ',');
+	}
+	return false;
+}
+
+/* The first GPU that two tasks both have, "" when there is none. */
+static void common(const char *ours, const char *theirs, char *name, size_t size)
+{
+	*name = '\0';
+	while (*ours && !*name) {
+		size_t length = strcspn(ours, ",");
+
+		if (in_list(theirs, ours, length))
+			snprintf(name, size, "%.*s", (int)length, ours);
+		ours += length + (ours[length] == ',');
+	}
+}
+
+/* The tasks FIRST..LAST of one node. */
+static void find_sharing(struct judge *judge, uint32_t first, uint32_t last)
+{
+	const struct exec_record *one = judge->tasks[first];
+	int64_t total = number(one, "gpus.step");
+	uint32_t shared = 0, used = 0;
+	char name[128], example[256] = "";
+
+	if (strcmp(exec_record_text(one, "shape"), "worker") != 0)
+		return;
+	for (uint32_t i = first; i < last; i++) {
+		const char *own = exec_record_text(judge->tasks[i], "own");
+		bool again = false;
+
+		for (const char *c = own; *c; c++)
+			used += *c == ',';
+		used += *own != '\0';
+		for (uint32_t other = first; other < i && !again; other++) {
+			common(own, exec_record_text(judge->tasks[other], "own"), name,
+			       sizeof(name));
+			again = *name;
+			if (again && !*example)
+				snprintf(example, sizeof(example),
+					 "ranks %" PRId64 " and %" PRId64 " both have %s",
+					 number(judge->tasks[other], "rank"),
+					 number(judge->tasks[i], "rank"), name);
+		}
+		shared += again;
+	}
+	if (shared)
+		found(judge, GPU_SHARED, node_of(one),
+		      "%" PRIu32 " of %" PRIu32 " tasks share the GPU of another: %s",
+		      shared, last - first, example);
+	else if (used && used < total)
+		found(judge, GPU_IDLE, node_of(one),
+		      "%" PRIu32 " of %" PRId64 " GPUs have a rank", used, total);
+}
+
+static void find_devices(struct judge *judge)
+{
+	char place[320];
+	bool some = false;
+
+	for (uint32_t i = 0; i < judge->tasks_count; i++)
+		some |= number(judge->tasks[i], "gpus") > 0;
+	for (uint32_t i = 0; i < judge->tasks_count; i++) {
+		const struct exec_record *task = judge->tasks[i];
+		const char *missing = exec_record_get(task, "gpus.missing");
+		const char *denied = exec_record_get(task, "gpus.denied");
+
+		name_task(task, place, sizeof(place));
+		if (missing)
+			found(judge, GPU_MISSING, node_of(task),
+			      "Slurm has given the task %s, and there is no %s",
+			      exec_record_text(task, "gpus.list"), missing);
+		if (denied)
+			found(judge, GPU_DENIED, node_of(task), "no access to %s",
+			      denied);
+		if (some && number(task, "gpus") == 0)
+			found(judge, GPU_NONE, place,
+			      "no GPU, where other ranks have some");
+	}
+}
+
+static void find_gpus(struct judge *judge)
+{
+	uint32_t first = 0;
+
+	find_devices(judge);
+	for (uint32_t i = 1; i <= judge->tasks_count; i++) {
+		if (i < judge->tasks_count &&
+		    strcmp(node_of(judge->tasks[i]), node_of(judge->tasks[first])) == 0)
+			continue;
+		find_sharing(judge, first, i);
+		first = i;
+	}
+}
+
+/* ---- CPUs, memory, limits ---- */
+
+static void find_cpus(struct judge *judge)
+{
+	int64_t most = 0;
+	char place[320];
+
+	for (uint32_t i = 0; i < judge->tasks_count; i++) {
+		if (number(judge->tasks[i], "ncpus") > most)
+			most = number(judge->tasks[i], "ncpus");
+	}
+	for (uint32_t i = 0; i < judge->tasks_count; i++) {
+		const struct exec_record *task = judge->tasks[i];
+		int64_t has = number(task, "ncpus"), asked = number(task, "cpus.asked");
+
+		if (has <= 0)
+			continue;
+		name_task(task, place, sizeof(place));
+		if (has < asked)
+			found(judge, CPUS_FEW, place,
+			      "may run on %" PRId64 " CPU%s (%s), and %" PRId64
+			      " were asked for it",
+			      has, has > 1 ? "s" : "", exec_record_text(task, "cpus"),
+			      asked);
+		else if (has < most)
+			found(judge, CPUS_UNEVEN, place,
+			      "may run on %" PRId64 " CPU%s (%s), and others on %" PRId64,
+			      has, has > 1 ? "s" : "", exec_record_text(task, "cpus"),
+			      most);
+	}
+}
+
+static void find_binding(struct judge *judge)
+{
+	char line[512];
+
+	for (uint32_t i = 0; i < judge->nodes_count; i++) {
+		const char *text = exec_record_text(judge->nodes[i], "binding");
+
+		while (*text) {
+			first_line(text, line, sizeof(line));
+			found(judge, BINDING, node_of(judge->nodes[i]), "%s", line);
+			text += strcspn(text, "\n");
+			text += *text == '\n';
+		}
+	}
+}
+
+static void find_memory(struct judge *judge)
+{
+	const struct exec_record *largest = NULL;
+
+	for (uint32_t i = 0; i < judge->nodes_count; i++) {
+		if (!largest ||
+		    number(judge->nodes[i], "memory") > number(largest, "memory"))
+			largest = judge->nodes[i];
+	}
+	for (uint32_t i = 0; i < judge->nodes_count; i++) {
+		const struct exec_record *node = judge->nodes[i];
+		int64_t has = number(node, "memory"), most = number(largest, "memory");
+
+		/* Firmware and crash kernels take more or less of equal nodes. */
+		if (has > 0 && has < most - most / 10)
+			found(judge, MEMORY_DIFFERS, node_of(node),
+			      "%" PRId64 " MiB of memory for the job, and %" PRId64
+			      " MiB on %s",
+			      has / MIB, most / MIB, node_of(largest));
+	}
+}
+
+static void find_limits(struct judge *judge)
+{
+	const struct exec_world *world = judge->world;
+
+	for (uint32_t i = 0; i < judge->tasks_count; i++) {
+		const struct exec_record *task = judge->tasks[i];
+		int64_t memlock = number(task, "memlock"), files = number(task, "nofile");
+		char place[320];
+
+		name_task(task, place, sizeof(place));
+		/* -1: no limit */
+		if (exec_record_get(task, "infiniband") && memlock >= 0 &&
+		    memlock < MEMLOCK_LITTLE)
+			found(judge, MEMLOCK_LOW, node_of(task),
+			      "no more than %" PRId64 " KiB of memory can be locked, and "
+			      "there is InfiniBand (%s)",
+			      memlock / 1024, exec_record_text(task, "infiniband"));
+		if (files >= 0 && number(task, "rank") == 0 &&
+		    files < (int64_t)world->ntasks + FILES_OWN)
+			found(judge, FILES_LOW, place,
+			      "may open %" PRId64 " files, and has a connection to "
+			      "each of %" PRIu32 " ranks",
+			      files, world->ntasks);
+		else if (files > 0 && files < FILES_LITTLE)
+			found(judge, FILES_LOW, node_of(task),
+			      "a task may open %" PRId64 " files", files);
+	}
+}
+
+static void find_shm(struct judge *judge)
+{
+	for (uint32_t i = 0; i < judge->nodes_count; i++) {
+		const struct exec_record *node = judge->nodes[i];
+		int64_t free_bytes = number(node, "shm.free");
+		int64_t tasks = number(node, "local_size");
+
+		if (!exec_record_get(node, "shm.free"))
+			continue;
+		if (free_bytes >= tasks * SHM_LITTLE)
+			continue;
+		found(judge, free_bytes < tasks * SHM_NONE ? SHM_SMALL : SHM_LOW,
+		      node_of(node),
+		      "/dev/shm has %" PRId64 " of %" PRId64 " MiB free, for %" PRId64
+		      " task%s",
+		      free_bytes / MIB, number(node, "shm.size") / MIB, tasks,
+		      tasks > 1 ? "s" : "");
+	}
+}
+
+/* ---- what should be the same on all nodes ---- */
+
+static const struct {
+	const char *key;
+	enum id id;
+	const char *what;
+} sames[] = {
+	{"gpus.step", GPU_COUNT_DIFFERS, "number of GPUs"},
+	{"models", GPU_MODEL_DIFFERS, "GPU"},
+	{"driver", DRIVER_DIFFERS, "GPU driver"},
+	{"limits", LIMITS_DIFFER, "limits"},
+	{"kernel", KERNEL_DIFFERS, "kernel"},
+	{"libc", LIBC_DIFFERS, "C library"},
+	{"system", SYSTEM_DIFFERS, "system"},
+	{"container", CONTAINER_DIFFERS, "container"},
+};
+
+/* How many nodes have the value that NODE has. */
+static uint32_t count_same(const struct judge *judge, const struct exec_record *node,
+			   const char *key)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < judge->nodes_count; i++)
+		count += strcmp(exec_record_text(judge->nodes[i], key),
+				exec_record_text(node, key)) == 0;
+	return count;
+}
+
+/* The node whose value most nodes have; of equally many, that of the lowest rank. */
+static const struct exec_record *find_usual(const struct judge *judge, const char *key)
+{
+	const struct exec_record *usual = judge->nodes[0];
+	uint32_t most = 0, left = judge->nodes_count;
+
+	for (uint32_t i = 0; i < judge->nodes_count && most < left; i++, left--) {
+		uint32_t count = count_same(judge, judge->nodes[i], key);
+
+		if (count <= most)
+			continue;
+		most = count;
+		usual = judge->nodes[i];
+	}
+	return usual;
+}
+
+static void find_different(struct judge *judge)
+{
+	for (size_t same = 0; same < sizeof(sames) / sizeof(*sames); same++) {
+		const char *key = sames[same].key;
+		const struct exec_record *usual = find_usual(judge, key);
+		const char *expected = exec_record_text(usual, key);
+
+		for (uint32_t i = 0; i < judge->nodes_count; i++) {
+			const char *value = exec_record_text(judge->nodes[i], key);
+
+			if (strcmp(value, expected) != 0)
+				found(judge, sames[same].id, node_of(judge->nodes[i]),
+				      "%s: %s, and %s on %s", sames[same].what,
+				      *value ? value : "none",
+				      *expected ? expected : "none", node_of(usual));
+		}
+	}
+}
+
+/* "!what is wrong", "?what is too much", or the digest. */
+static bool is_digest(const char *value)
+{
+	return *value && *value != '!' && *value != '?';
+}
+
+static void find_tree(struct judge *judge, uint32_t tree)
+{
+	const struct exec_world *world = judge->world;
+	const char *path = world->trees[tree];
+	const char *expected, *difference, *compared = NULL;
+	char key[32];
+
+	difference = world->differences ? world->differences[tree] : NULL;
+	snprintf(key, sizeof(key), "tree.%" PRIu32, tree);
+	expected = exec_record_text(judge->nodes[0], key);
+	for (uint32_t i = 0; i < judge->nodes_count; i++) {
+		const struct exec_record *node = judge->nodes[i];
+		const char *value = exec_record_text(node, key);
+
+		if (*value == '!')
+			found(judge, TREE_UNREADABLE, node_of(node), "%s: %s", path,
+			      value + 1);
+		else if (*value == '?')
+			found(judge, TREE_LARGE, node_of(node), "%s was not compared: %s",
+			      path, value + 1);
+		if (!is_digest(expected) || !is_digest(value) ||
+		    strcmp(value, expected) == 0)
+			continue;
+		/* The files are those of the first node that differs. */
+		if (!compared)
+			compared = value;
+		if (difference && *difference && strcmp(value, compared) == 0)
+			found(judge, TREE_DIFFERS, node_of(node),
+			      "%s is not what it is on %s: %s", path,
+			      node_of(judge->nodes[0]), difference);
+		else
+			found(judge, TREE_DIFFERS, node_of(node),
+			      "%s is not what it is on %s", path,
+			      node_of(judge->nodes[0]));
+	}
+}
+
+/* ---- all of it ---- */
+
+static void sort_records(struct judge *judge)
+{
+	const struct exec_world *world = judge->world;
+
+	for (uint32_t rank = 0; rank < world->ntasks; rank++) {
+		const struct exec_record *record = &world->records[rank];
+
+		if (!record->count)
+			continue;
+		judge->tasks[judge->tasks_count++] = record;
+		if (exec_record_get(record, "leader"))
+			judge->nodes[judge->nodes_count++] = record;
+	}
+	qsort(judge->tasks, judge->tasks_count, sizeof(*judge->tasks), by_node);
+}
+
+/* Errors first; then by rule, and as they were found. */
+static int by_severity(const void *a, const void *b)
+{
+	const struct exec_finding *one = a, *other = b;
+
+	if (one->rule->severity != other->rule->severity)
+		return one->rule->severity == EXEC_ERROR ? -1 : 1;
+	if (one->rule != other->rule)
+		return one->rule < other->rule ? -1 : 1;
+	return strcmp(one->text, other->text);
+}
+
+void exec_judge(struct exec_verdict *verdict, const struct exec_world *world)
+{
+	static void (*const rules[])(struct judge * judge) = {
+		find_missing, find_step,    find_identities, find_port,   find_reach,
+		find_address, find_mesh,    find_interfaces, find_skew,   find_gpus,
+		find_cpus,    find_binding, find_memory,     find_limits, find_shm,
+	};
+	struct judge judge = {.verdict = verdict, .world = world};
+
+	judge.tasks = calloc(world->ntasks, sizeof(*judge.tasks));
+	judge.nodes = calloc(world->ntasks, sizeof(*judge.nodes));
+	if (!judge.tasks || !judge.nodes) {
+		verdict->lost = true;
+		verdict->errors++;
+	} else {
+		sort_records(&judge);
+		for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+			rules[i](&judge);
+		if (judge.nodes_count) {
+			find_different(&judge);
+			for (uint32_t tree = 0; tree < world->trees_count; tree++)
+				find_tree(&judge, tree);
+		}
+	}
+	if (verdict->count)
+		qsort(verdict->findings, verdict->count, sizeof(*verdict->findings),
+		      by_severity);
+	free(judge.tasks);
+	free(judge.nodes);
+}

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rank 0 listens where the ranks will meet; the first task of each node goes there and,
+ * by a port of its own, to the other nodes.
+ */
+#include "spank/exec/meet.h"
+
+#include "spank/exec/reach.h"
+#include "spank/exec/record.h"
+#include "spank/launch/port_test.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#define KEY_PORT "srank.doctor" /* "PORT OPENPORT TOKEN" of rank 0 */
+#define KEY_MESH "srank.mesh"   /* "ADDRESS PORT" of the first task of a node */
+
+/* Between two attempts where rank 0 may not have come yet, in ms. */
+#define AGAIN_TIME 200
+
+/* ---- who has a port ---- */
+
+/* The inode of the socket that listens on PORT, in a table of /proc/net; 0: none. */
+static unsigned long find_inode(const char *file, uint16_t port)
+{
+	FILE *table = fopen(file, "re");
+	unsigned long inode = 0;
+	char line[512];
+
+	while (table && !inode && fgets(line, sizeof(line), table)) {
+		unsigned int local, state;
+		unsigned long found;
+
+		/* proc(5): sl, local address, remote address, state; 0A is LISTEN. */
+		if (sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*s %x %*s %*s %*s %*s %*s %lu",
+			   &local, &state, &found) == 3 &&
+		    local == port && state == 0x0a)
+			inode = found;
+	}
+	if (table)
+		fclose(table);
+	return inode;
+}
+
+static bool has_socket(const char *pid, const char *socket)
+{
+	char path[64 + NAME_MAX], link[64];
+	struct dirent *entry;
+	bool has = false;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "/proc/%.20s/fd", pid);
+	folder = opendir(path);
+	while (folder && !has && (entry = readdir(folder))) {
+		ssize_t length =
+			readlinkat(dirfd(folder), entry->d_name, link, sizeof(link) - 1);
+
+		if (length > 0) {
+			link[length] = '\0';
+			has = strcmp(link, socket) == 0;
+		}
+	}
+	if (folder)
+		closedir(folder);
+	return has;
+}
+
+/* The process that has it, as far as this user may see: only his own. */
+static void name_holder(uint16_t port, char *text, size_t size)
+{
+	unsigned long inode = find_inode("/proc/net/tcp6", port);
+	char socket[48], path[64], name[32] = "?";
+	struct dirent *entry;
+	DIR *folder;
+
+	snprintf(text, size, "a process that this user cannot see");
+	if (!inode)
+		inode = find_inode("/proc/net/tcp", port);
+	snprintf(socket, sizeof(socket), "socket:[%lu]", inode);
+	folder = inode ? opendir("/proc") : NULL;
+	while (folder && (entry = readdir(folder))) {
+		FILE *file;
+
+		if (!isdigit((unsigned char)entry->d_name[0]) ||
+		    !has_socket(entry->d_name, socket))
+			continue;
+		snprintf(path, sizeof(path), "/proc/%.20s/comm", entry->d_name);
+		file = fopen(path, "re");
+		if (file && fgets(name, sizeof(name), file))
+			name[strcspn(name, "\n")] = '\0';
+		if (file)
+			fclose(file);
+		snprintf(text, size, "process %.20s (%s)", entry->d_name, name);
+		break;
+	}
+	if (folder)
+		closedir(folder);
+}
+
+/* ---- where to meet ---- */
+
+static int settle_address(struct exec_meeting *meeting, struct launch_error *err)
+{
+	const char *served = getenv("MASTER_ADDR");
+	int r;
+
+	if (meeting->served && served && *served) {
+		snprintf(meeting->addr, sizeof(meeting->addr), "%s", served);
+		return 0;
+	}
+	r = launch_address(meeting->facts, meeting->settings, meeting->addr,
+			   sizeof(meeting->addr), err);
+	if (r)
+		meeting->addr[0] = '\0';
+	return r;
+}
+
+static bool is_fixed(enum launch_port_source source)
+{
+	return source == LAUNCH_PORT_USER || source == LAUNCH_PORT_KEY;
+}
+
+/* Listens on PORT, or on another one when it is held. */
+static int open_fixed(struct exec_meeting *meeting, uint16_t port)
+{
+	char holder[96];
+	int fd;
+
+	meeting->port = meeting->open_port = port;
+	fd = exec_listen(&meeting->open_port);
+	if (fd >= 0)
+		return fd;
+	if (fd == -EADDRINUSE)
+		name_holder(port, holder, sizeof(holder));
+	snprintf(meeting->held, sizeof(meeting->held),
+		 "port %u, where rank 0 would "
+		 "listen, %s%s",
+		 port, fd == -EADDRINUSE ? "is held by " : "",
+		 fd == -EADDRINUSE ? holder
+		 : fd == -EACCES   ? "is for root only"
+				   : strerror(-fd));
+	meeting->open_port = 0;
+	return exec_listen(&meeting->open_port);
+}
+
+/* As launch_task_find_port(), but the port is kept; ALONE: nobody can be told. */
+static int open_port(struct exec_meeting *meeting, bool alone, struct launch_error *err)
+{
+	const char *served = getenv("MASTER_PORT");
+	enum launch_port_source source;
+	uint16_t port = 0;
+	int fd, r;
+
+	if (meeting->served && served && atoi(served) > 0 && atoi(served) <= UINT16_MAX)
+		return open_fixed(meeting, (uint16_t)atoi(served));
+	for (uint32_t nth = 0;; nth++) {
+		r = launch_port_candidate(meeting->facts, meeting->settings, nth, &port,
+					  &source, err);
+		if (r)
+			break;
+		if (is_fixed(source) || alone)
+			return open_fixed(meeting, port);
+		fd = exec_listen(&port);
+		if (fd >= 0) {
+			meeting->port = meeting->open_port = port;
+			return fd;
+		}
+	}
+	if (r == -ERANGE)
+		snprintf(meeting->held, sizeof(meeting->held),
+			 "all ports from %u to %u, where rank 0 would listen, are held",
+			 meeting->settings->port_low, meeting->settings->port_high);
+	meeting->open_port = 0;
+	return exec_listen(&meeting->open_port);
+}
+
+/* By the rule, for ranks that are not told. */
+static void settle_port(struct exec_meeting *meeting)
+{
+	struct launch_error ignored = {""};
+	const char *served = getenv("MASTER_PORT");
+	enum launch_port_source source;
+
+	if (meeting->served && served)
+		meeting->port = (uint16_t)atoi(served);
+	else if (launch_port(meeting->facts, meeting->settings, &meeting->port, &source,
+			     &ignored))
+		meeting->port = 0;
+	meeting->open_port = meeting->port;
+}
+
+void exec_meeting_alone(struct exec_meeting *meeting)
+{
+	/* All ranks know it, and no other step has it. */
+	meeting->token = (uint64_t)meeting->facts->job_id << 32 | meeting->facts->step_id;
+	if (meeting->facts->rank != 0)
+		settle_port(meeting);
+	if (meeting->addr[0] && !meeting->master.count)
+		exec_resolve(meeting->addr, EXEC_MEET_TIME, &meeting->master);
+}
+
+/* ---- the interface ---- */
+
+static bool is_usable(const struct exec_interfaces *interfaces, uint32_t i)
+{
+	return interfaces->of[i].up && interfaces->of[i].address.ss_family;
+}
+
+/* The first interface that LIST takes; -1: there is none. */
+static int find_taken(const struct exec_interfaces *interfaces, const char *list,
+		      bool (*takes)(const char *list, const char *name), bool loopback)
+{
+	for (uint32_t i = 0; i < interfaces->count; i++) {
+		if (is_usable(interfaces, i) &&
+		    (loopback || !interfaces->of[i].loopback) &&
+		    takes(list, interfaces->of[i].name))
+			return (int)i;
+	}
+	return -1;
+}
+
+static bool takes_all(const char *list, const char *name)
+{
+	return true;
+}
+
+static const struct {
+	const char *variable, *prefix;
+	bool (*takes)(const char *list, const char *name);
+} choosers[] = {
+	{"NCCL_SOCKET_IFNAME", "nccl", exec_nccl_takes},
+	{"GLOO_SOCKET_IFNAME", "gloo", exec_gloo_takes},
+};
+
+#define CHOOSERS_COUNT (sizeof(choosers) / sizeof(*choosers))
+
+/* The interface from which this node goes to rank 0, or is rank 0's; -1: not known. */
+static int find_route(const struct exec_meeting *meeting, struct sockaddr_storage *own)
+{
+	return meeting->master.count
+		       ? exec_interfaces_route(&meeting->interfaces,
+					       &meeting->master.address[0], own)
+		       : -1;
+}
+
+/*
+ * The address at which the libraries of the other nodes will look for this one: that of
+ * the interface which a variable names, else of the one that leads to rank 0, else any.
+ */
+static void find_own(struct exec_meeting *meeting)
+{
+	const struct exec_interfaces *interfaces = &meeting->interfaces;
+	int found = -1;
+
+	for (size_t i = 0; i < CHOOSERS_COUNT && found < 0; i++) {
+		const char *list = getenv(choosers[i].variable);
+
+		if (list && *list)
+			found = find_taken(interfaces, list, choosers[i].takes, false);
+	}
+	if (found < 0) {
+		found = find_route(meeting, &meeting->own);
+		if (found >= 0 && !exec_address_is_loopback(&meeting->own))
+			return;
+		found = find_taken(interfaces, "", takes_all, false);
+	}
+	meeting->own = (struct sockaddr_storage){0};
+	if (found >= 0)
+		meeting->own = interfaces->of[found].address;
+}
+
+int exec_meeting_open(struct exec_meeting *meeting, bool alone, struct launch_error *err)
+{
+	int fd;
+
+	meeting->leader = meeting->facts->local_rank == 0;
+	settle_address(meeting, err);
+	if (meeting->facts->rank == 0) {
+		fd = open_port(meeting, alone, err);
+		if (fd < 0)
+			return fd;
+		meeting->sockets[meeting->sockets_count++] = fd;
+		if (getrandom(&meeting->token, sizeof(meeting->token), GRND_NONBLOCK) < 0)
+			meeting->token = (uint64_t)time(NULL);
+	}
+	if (alone)
+		exec_meeting_alone(meeting);
+	else if (meeting->addr[0] && meeting->leader)
+		exec_resolve(meeting->addr, EXEC_MEET_TIME, &meeting->master);
+	exec_interfaces_read(&meeting->interfaces);
+	if (!meeting->leader || alone)
+		return 0;
+	find_own(meeting);
+	fd = exec_listen(&meeting->own_port);
+	if (fd < 0)
+		return fd;
+	meeting->sockets[meeting->sockets_count++] = fd;
+	return 0;
+}
+
+int exec_meeting_put(const struct exec_meeting *meeting, struct exec_pmix *pmix,
+		     struct launch_error *err)
+{
+	char text[128], address[64];
+	int r = 0;
+
+	if (meeting->facts->rank == 0) {
+		snprintf(text, sizeof(text), "%u %u %016" PRIx64, meeting->port,
+			 meeting->open_port, meeting->token);
+		r = exec_pmix_put(pmix, EXEC_PMIX_ALL, KEY_PORT, text);
+	}
+	if (r == 0 && meeting->leader) {
+		exec_address_text(&meeting->own, address, sizeof(address));
+		snprintf(text, sizeof(text), "%s %u", address, meeting->own_port);
+		r = exec_pmix_put(pmix, EXEC_PMIX_ALL, KEY_MESH, text);
+	}
+	return r ? launch_error_set(err, -EIO, "PMIx: the server takes no value") : 0;
+}
+
+int exec_meeting_get(struct exec_meeting *meeting, struct exec_pmix *pmix,
+		     struct launch_error *err)
+{
+	unsigned int port, open_port;
+	uint64_t token;
+	char *text;
+	int fields;
+
+	if (exec_pmix_text(pmix, 0, KEY_PORT, &text))
+		return launch_error_set(err, -EIO,
+					"PMIx: rank 0's port did not arrive; "
+					"--no-pmix does without");
+	fields = sscanf(text, "%5u %5u %16" SCNx64, &port, &open_port, &token);
+	free(text);
+	if (fields != 3 || port > UINT16_MAX || open_port > UINT16_MAX)
+		return launch_error_set(err, -EIO, "PMIx: rank 0's port is no port");
+	meeting->port = (uint16_t)port;
+	meeting->open_port = (uint16_t)open_port;
+	meeting->token = token;
+	return 0;
+}
+
+/* ---- trying ---- */
+
+static void put_addresses(FILE *out, const char *key,
+			  const struct exec_resolved *resolved)
+{
+	char text[EXEC_ADDRESSES_MAX * 64] = "", number[64];
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < resolved->count; i++) {
+		exec_address_text(&resolved->address[i], number, sizeof(number));
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
+					 used ? "," : "", number);
+	}
+	if (resolved->count)
+		exec_record_put(out, key, "%s", text);
+}
+
+/* All addresses of rank 0 at once; programs take the first that works, and so does this.
+ */
+static const struct exec_target *try_addresses(const struct exec_meeting *meeting,
+					       struct exec_target *targets)
+{
+	uint32_t count = meeting->master.count;
+
+	memset(targets, 0, count * sizeof(*targets));
+	for (uint32_t i = 0; i < count; i++) {
+		targets[i].address = meeting->master.address[i];
+		exec_address_set_port(&targets[i].address, meeting->open_port);
+		targets[i].token = meeting->token;
+		targets[i].op = EXEC_WIRE_PING;
+	}
+	exec_reach(targets, count, EXEC_MEET_TIME);
+	for (uint32_t i = 0; i < count; i++) {
+		if (targets[i].reached == EXEC_REACHED)
+			return &targets[i];
+	}
+	return targets;
+}
+
+bool exec_meeting_reach(const struct exec_meeting *meeting, unsigned int seconds,
+			FILE *out, struct sockaddr_storage *reached)
+{
+	const struct timespec pause = {.tv_nsec = AGAIN_TIME * 1000000L};
+	struct exec_target targets[EXEC_ADDRESSES_MAX];
+	const struct exec_target *best;
+	struct timespec start, time;
+	char address[64];
+
+	put_addresses(out, "master.addresses", &meeting->master);
+	if (!meeting->master.count) {
+		if (meeting->master.error[0])
+			exec_record_put(out, "master.error", "%s", meeting->master.error);
+		return false;
+	}
+	if (!meeting->open_port)
+		return false;
+	clock_gettime(CLOCK_MONOTONIC, &start);
+	for (;;) {
+		best = try_addresses(meeting, targets);
+		clock_gettime(CLOCK_MONOTONIC, &time);
+		if (best->reached != EXEC_REFUSED ||
+		    time.tv_sec - start.tv_sec >= (time_t)seconds)
+			break;
+		nanosleep(&pause, NULL);
+	}
+	exec_address_text(&best->address, address, sizeof(address));
+	exec_record_put(out, "reach", "%s", exec_reached_names[best->reached]);
+	exec_record_put(out, "reach.address", "%s", address);
+	exec_record_put(out, "reach.port", "%u", meeting->open_port);
+	if (best->reached != EXEC_REACHED) {
+		if (best->error)
+			exec_record_put(out, "reach.error", "%s", strerror(best->error));
+		return false;
+	}
+	exec_record_put(out, "round_trip", "%" PRId64, best->round_trip);
+	exec_record_put(out, "ahead", "%" PRId64, best->ahead);
+	if (reached)
+		*reached = best->address;
+	return true;
+}
+
+int exec_meeting_parse(const char *text, struct sockaddr_storage *address)
+{
+	char number[64];
+	unsigned int port;
+
+	if (sscanf(text, "%63s %5u", number, &port) != 2 || port > UINT16_MAX)
+		return -EINVAL;
+	return exec_address_parse(address, number, (uint16_t)port);
+}
+
+/* Whether NODE is the one of the pair that connects to OTHER, of COUNT nodes. */
+static bool is_mine(uint32_t node, uint32_t other, uint32_t count)
+{
+	uint32_t distance;
+
+	if (count <= EXEC_MESH_FULL)
+		return other > node;
+	distance = (other + count - node) % count;
+	return distance && (distance & (distance - 1)) == 0;
+}
+
+static int find_listener(struct exec_pmix *pmix, uint32_t rank,
+			 struct sockaddr_storage *address)
+{
+	char *text;
+	int r = exec_pmix_text(pmix, rank, KEY_MESH, &text);
+
+	if (r == 0)
+		r = exec_meeting_parse(text, address);
+	free(text);
+	return r;
+}
+
+/* The lowest rank of each node, which is its first task. */
+static uint32_t *find_leaders(const struct exec_layout *layout)
+{
+	uint32_t *leaders = calloc(layout->nnodes, sizeof(*leaders));
+
+	for (uint32_t rank = layout->ntasks; leaders && rank-- > 0;)
+		leaders[layout->node_of[rank]] = rank;
+	return leaders;
+}
+
+static void put_mesh(FILE *out, const struct exec_layout *layout,
+		     const struct exec_target *targets, const uint32_t *nodes,
+		     uint32_t count)
+{
+	char *failed = NULL;
+	size_t size;
+	FILE *list = open_memstream(&failed, &size);
+	bool some = false;
+
+	exec_record_put(out, "mesh.pairs", "%" PRIu32, count);
+	for (uint32_t i = 0; list && i < count; i++) {
+		if (targets[i].reached == EXEC_REACHED)
+			continue;
+		fprintf(list, "%s%s %s", some ? "," : "", layout->nodes[nodes[i]],
+			exec_reached_names[targets[i].reached]);
+		some = true;
+	}
+	if (list && fclose(list) == 0 && some)
+		exec_record_put(out, "mesh.failed", "%s", failed);
+	free(failed);
+}
+
+void exec_meeting_mesh(const struct exec_meeting *meeting, struct exec_pmix *pmix,
+		       const struct exec_layout *layout, FILE *out)
+{
+	const uint32_t here = layout->node_of[meeting->facts->rank];
+	struct exec_target *targets = calloc(layout->nnodes, sizeof(*targets));
+	uint32_t *nodes = calloc(layout->nnodes, sizeof(*nodes)), count = 0;
+	uint32_t *leaders = find_leaders(layout);
+
+	for (uint32_t node = 0; targets && nodes && leaders && node < layout->nnodes;
+	     node++) {
+		if (!is_mine(here, node, layout->nnodes) ||
+		    find_listener(pmix, leaders[node], &targets[count].address))
+			continue;
+		targets[count].token = meeting->token;
+		targets[count].op = EXEC_WIRE_PING;
+		nodes[count++] = node;
+	}
+	if (targets && nodes && leaders) {
+		exec_reach(targets, count, EXEC_MEET_TIME);
+		put_mesh(out, layout, targets, nodes, count);
+	}
+	free(targets);
+	free(nodes);
+	free(leaders);
+}
+
+/* ---- what the node says of its network ---- */
+
+static void put_interfaces(const struct exec_interfaces *interfaces, FILE *out)
+{
+	char text[EXEC_INTERFACES_MAX * 18] = "";
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < interfaces->count; i++) {
+		if (is_usable(interfaces, i))
+			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
+						 used ? ", " : "",
+						 interfaces->of[i].name);
+	}
+	exec_record_put(out, "interfaces", "%s", text);
+}
+
+static void put_chooser(const struct exec_meeting *meeting, size_t chooser, int route,
+			FILE *out)
+{
+	const struct exec_interfaces *interfaces = &meeting->interfaces;
+	const char *list = getenv(choosers[chooser].variable), *state = "fine";
+	char key[32];
+	int taken;
+
+	if (!list || !*list)
+		return;
+	taken = find_taken(interfaces, list, choosers[chooser].takes, true);
+	if (taken < 0)
+		state = "missing";
+	else if (interfaces->of[taken].loopback)
+		state = "loopback";
+	else if (route >= 0 && !interfaces->of[route].loopback &&
+		 !choosers[chooser].takes(list, interfaces->of[route].name))
+		state = "other";
+	snprintf(key, sizeof(key), "%s.list", choosers[chooser].prefix);
+	exec_record_put(out, key, "%s", list);
+	snprintf(key, sizeof(key), "%s.state", choosers[chooser].prefix);
+	exec_record_put(out, key, "%s", state);
+}
+
+void exec_meeting_describe(const struct exec_meeting *meeting, FILE *out)
+{
+	const struct exec_interfaces *interfaces = &meeting->interfaces;
+	int route = find_route(meeting, NULL);
+	struct exec_resolved host;
+	char name[LAUNCH_ADDR_MAX], address[64];
+
+	put_interfaces(interfaces, out);
+	if (route >= 0)
+		exec_record_put(out, "interface", "%s", interfaces->of[route].name);
+	for (size_t i = 0; i < CHOOSERS_COUNT; i++)
+		put_chooser(meeting, i, route, out);
+	if (meeting->own.ss_family) {
+		exec_address_text(&meeting->own, address, sizeof(address));
+		exec_record_put(out, "listen", "%s %u", address, meeting->own_port);
+	}
+	if (gethostname(name, sizeof(name)))
+		return;
+	name[sizeof(name) - 1] = '\0';
+	exec_resolve(name, EXEC_MEET_TIME, &host);
+	exec_record_put(out, "host.name", "%s", name);
+	put_addresses(out, "host.addresses", &host);
+	if (!host.count)
+		exec_record_put(out, "host.error", "%s", host.error);
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The resolver is asked in a thread of its own: a name server that does not answer takes
+ * it up to half a minute (resolv.conf(5): timeout and attempts), and nothing can break it
+ * off.
+ */
+#include "spank/exec/names.h"
+
+#include "spank/exec/reach.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Any will do: connect(2) of a datagram socket sends nothing. */
+#define PORT_DISCARD 9
+
+/* Shared with the thread; the last of the two frees it. */
+struct query {
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	char *name;
+	bool done, left;
+	struct exec_resolved resolved;
+};
+
+static void free_query(struct query *query)
+{
+	pthread_cond_destroy(&query->changed);
+	pthread_mutex_destroy(&query->mutex);
+	free(query->name);
+	free(query);
+}
+
+static void look_up(const char *name, struct exec_resolved *resolved)
+{
+	const struct addrinfo hints = {
+		.ai_family = AF_UNSPEC,
+		.ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_ADDRCONFIG,
+	};
+	struct addrinfo *found;
+	int error = getaddrinfo(name, NULL, &hints, &found);
+
+	if (error) {
+		snprintf(resolved->error, sizeof(resolved->error), "%s",
+			 error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
+		return;
+	}
+	for (const struct addrinfo *info = found;
+	     info && resolved->count < EXEC_ADDRESSES_MAX; info = info->ai_next) {
+		struct sockaddr_storage *address = &resolved->address[resolved->count];
+
+		if (info->ai_addrlen > sizeof(*address))
+			continue;
+		memcpy(address, info->ai_addr, info->ai_addrlen);
+		resolved->count += exec_address_length(address) > 0;
+	}
+	freeaddrinfo(found);
+}
+
+static void *ask(void *arg)
+{
+	struct exec_resolved resolved = {0};
+	struct query *query = arg;
+	bool left;
+
+	look_up(query->name, &resolved);
+	pthread_mutex_lock(&query->mutex);
+	query->resolved = resolved;
+	query->done = true;
+	left = query->left;
+	pthread_cond_signal(&query->changed);
+	pthread_mutex_unlock(&query->mutex);
+	if (left)
+		free_query(query);
+	return NULL;
+}
+
+static int start(struct query *query)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t thread;
+	int r;
+
+	pthread_attr_init(&attributes);
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = -pthread_create(&thread, &attributes, ask, query);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return r;
+}
+
+static struct query *make_query(const char *name)
+{
+	struct query *query = calloc(1, sizeof(*query));
+	pthread_condattr_t attributes;
+
+	if (!query)
+		return NULL;
+	query->name = strdup(name);
+	pthread_mutex_init(&query->mutex, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&query->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	if (query->name && start(query) == 0)
+		return query;
+	free_query(query);
+	return NULL;
+}
+
+void exec_resolve(const char *name, unsigned int milliseconds,
+		  struct exec_resolved *resolved)
+{
+	struct query *query = make_query(name);
+	struct timespec until;
+	bool done;
+	int r = 0;
+
+	*resolved = (struct exec_resolved){0};
+	if (!query) {
+		snprintf(resolved->error, sizeof(resolved->error), "out of memory");
+		return;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += milliseconds / 1000;
+	until.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	pthread_mutex_lock(&query->mutex);
+	while (!query->done && r == 0)
+		r = pthread_cond_timedwait(&query->changed, &query->mutex, &until);
+	done = query->done;
+	query->left = !done;
+	if (done)
+		*resolved = query->resolved;
+	else
+		snprintf(resolved->error, sizeof(resolved->error),
+			 "the resolver has not answered in %u ms", milliseconds);
+	pthread_mutex_unlock(&query->mutex);
+	if (done)
+		free_query(query);
+}
+
+bool exec_address_is_loopback(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
+
+	if (address->ss_family == AF_INET)
+		return ntohl(v4->sin_addr.s_addr) >> 24 == 127;
+	return address->ss_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
+static bool is_link_local(const struct sockaddr_storage *address)
+{
+	return address->ss_family == AF_INET6 &&
+	       IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)address)->sin6_addr);
+}
+
+static uint32_t find_or_add(struct exec_interfaces *interfaces, const char *name)
+{
+	uint32_t i;
+
+	for (i = 0; i < interfaces->count; i++) {
+		if (strcmp(interfaces->of[i].name, name) == 0)
+			return i;
+	}
+	if (i == EXEC_INTERFACES_MAX || strlen(name) >= sizeof(interfaces->of[0].name))
+		return EXEC_INTERFACES_MAX;
+	strcpy(interfaces->of[i].name, name);
+	interfaces->count++;
+	return i;
+}
+
+void exec_interfaces_read(struct exec_interfaces *interfaces)
+{
+	struct ifaddrs *list;
+
+	*interfaces = (struct exec_interfaces){0};
+	if (getifaddrs(&list))
+		return;
+	for (const struct ifaddrs *one = list; one; one = one->ifa_next) {
+		uint32_t i = find_or_add(interfaces, one->ifa_name);
+		struct sockaddr_storage address = {0};
+
+		if (i == EXEC_INTERFACES_MAX)
+			continue;
+		interfaces->of[i].loopback = one->ifa_flags & IFF_LOOPBACK;
+		if (!one->ifa_addr)
+			continue;
+		address.ss_family = one->ifa_addr->sa_family;
+		if (!exec_address_length(&address))
+			continue;
+		memcpy(&address, one->ifa_addr, exec_address_length(&address));
+		if (is_link_local(&address))
+			continue;
+		interfaces->of[i].up |= one->ifa_flags & IFF_UP;
+		if (!interfaces->of[i].address.ss_family ||
+		    (address.ss_family == AF_INET &&
+		     interfaces->of[i].address.ss_family == AF_INET6))
+			interfaces->of[i].address = address;
+	}
+	freeifaddrs(list);
+}
+
+static bool is_same(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	return IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)a)->sin6_addr,
+				  &((const struct sockaddr_in6 *)b)->sin6_addr);
+}
+
+/* The interface with this address; getifaddrs() has all of them. */
+static int find_owner(const struct exec_interfaces *interfaces,
+		      const struct sockaddr_storage *own)
+{
+	struct ifaddrs *list;
+	int found = -1;
+
+	if (getifaddrs(&list))
+		return -1;
+	for (const struct ifaddrs *one = list; one && found < 0; one = one->ifa_next) {
+		struct sockaddr_storage address = {0};
+
+		if (!one->ifa_addr)
+			continue;
+		address.ss_family = one->ifa_addr->sa_family;
+		if (!exec_address_length(&address))
+			continue;
+		memcpy(&address, one->ifa_addr, exec_address_length(&address));
+		for (uint32_t i = 0; is_same(&address, own) && i < interfaces->count;
+		     i++) {
+			if (strcmp(interfaces->of[i].name, one->ifa_name) == 0)
+				found = (int)i;
+		}
+	}
+	freeifaddrs(list);
+	return found;
+}
+
+int exec_interfaces_route(const struct exec_interfaces *interfaces,
+			  const struct sockaddr_storage *address,
+			  struct sockaddr_storage *own)
+{
+	struct sockaddr_storage to = *address, from = {0};
+	socklen_t length = sizeof(from);
+	int fd = socket(to.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0), found = -1;
+
+	if (fd < 0)
+		return -1;
+	exec_address_set_port(&to, PORT_DISCARD);
+	if (connect(fd, (const struct sockaddr *)&to, exec_address_length(&to)) == 0 &&
+	    getsockname(fd, (struct sockaddr *)&from, &length) == 0)
+		found = find_owner(interfaces, &from);
+	close(fd);
+	if (found >= 0 && own)
+		*own = from;
+	return found;
+}
+
+static bool in_list(const char *list, const char *name, bool whole)
+{
+	while (*list) {
+		size_t length = strcspn(list, ",");
+
+		if (length && strncmp(list, name, length) == 0 &&
+		    (!whole || !name[length]))
+			return true;
+		list += length + (list[length] == ',');
+	}
+	return false;
+}
+
+/* NCCL's user guide, NCCL_SOCKET_IFNAME; parseStringList() in its src/misc/utils.cc. */
+bool exec_nccl_takes(const char *list, const char *name)
+{
+	bool others = *list == '^', whole;
+
+	list += others;
+	whole = *list == '=';
+	list += whole;
+	return in_list(list, name, whole) != others;
+}
+
+/* createDefaultDevice() in PyTorch's torch/csrc/distributed/c10d/ProcessGroupGloo.cpp. */
+bool exec_gloo_takes(const char *list, const char *name)
+{
+	return in_list(list, name, true);
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One thread, one poll(2): connections are short, and none may hold up another. Whatever
+ * comes is bounded in size and in time.
+ */
+#include "spank/exec/server.h"
+
+#include "spank/exec/record.h"
+#include "spank/exec/wire.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define SOCKETS_MAX 2
+
+/* At once; the others wait in the kernel's queue. Below the usual limit of open files. */
+#define CONNECTIONS_MAX 512
+
+/* How long a connection may take, in seconds. */
+#define CONNECTION_TIME 10
+
+struct connection {
+	int fd;
+	time_t until;
+	struct exec_wire head; /* of the question, as far as it is there */
+	size_t got;            /* bytes of it and of its text */
+	char *text;
+	char *answer;
+	size_t length, sent;
+};
+
+struct exec_server {
+	pthread_t thread;
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	int wake;
+	int sockets[SOCKETS_MAX];
+	uint32_t sockets_count;
+	uint64_t token;
+	char *listing;
+	char **records;
+	uint32_t records_count, records_room;
+	/* The thread's own. */
+	struct connection connections[CONNECTIONS_MAX];
+	uint32_t count;
+};
+
+static time_t seconds_now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec;
+}
+
+static int listen_on(int family, uint16_t *port)
+{
+	struct sockaddr_in6 address6 = {.sin6_family = AF_INET6,
+					.sin6_port = htons(*port),
+					.sin6_addr = IN6ADDR_ANY_INIT};
+	struct sockaddr_in address4 = {.sin_family = AF_INET,
+				       .sin_port = htons(*port),
+				       .sin_addr = {htonl(INADDR_ANY)}};
+	void *address = family == AF_INET6 ? (void *)&address6 : &address4;
+	socklen_t length = family == AF_INET6 ? sizeof(address6) : sizeof(address4);
+	const int on = 1, off = 0;
+	int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), r;
+
+	if (fd < 0)
+		return -errno;
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0 ||
+	    (family == AF_INET6 &&
+	     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) < 0) ||
+	    bind(fd, address, length) < 0 || listen(fd, SOMAXCONN) < 0 ||
+	    getsockname(fd, address, &length) < 0) {
+		r = -errno;
+		close(fd);
+		return r;
+	}
+	*port = ntohs(family == AF_INET6 ? address6.sin6_port : address4.sin_port);
+	return fd;
+}
+
+int exec_listen(uint16_t *port)
+{
+	int fd = listen_on(AF_INET6, port);
+
+	/* No IPv6 in this kernel, or switched off on all interfaces. */
+	return fd < 0 && fd != -EADDRINUSE && fd != -EACCES ? listen_on(AF_INET, port)
+							    : fd;
+}
+
+static void drop(struct exec_server *server, uint32_t i)
+{
+	struct connection *connection = &server->connections[i];
+
+	close(connection->fd);
+	free(connection->text);
+	free(connection->answer);
+	*connection = server->connections[--server->count];
+}
+
+static void take(struct exec_server *server, int listener)
+{
+	int fd;
+
+	while (server->count < CONNECTIONS_MAX &&
+	       (fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+		server->connections[server->count++] = (struct connection){
+			.fd = fd, .until = seconds_now() + CONNECTION_TIME};
+}
+
+static void keep_record(struct exec_server *server, char *text)
+{
+	pthread_mutex_lock(&server->mutex);
+	if (server->records_count < server->records_room)
+		server->records[server->records_count++] = text;
+	else
+		free(text);
+	pthread_cond_signal(&server->changed);
+	pthread_mutex_unlock(&server->mutex);
+}
+
+/* False: the connection is to end. */
+static bool answer(struct exec_server *server, struct connection *connection)
+{
+	struct exec_wire head = {.token = htobe64(server->token)};
+	uint64_t op = be64toh(connection->head.word);
+	struct timespec time;
+	size_t length = 0;
+
+	free(connection->answer);
+	pthread_mutex_lock(&server->mutex);
+	if (op == EXEC_WIRE_LISTING && server->listing)
+		length = strlen(server->listing);
+	connection->answer = malloc(sizeof(head) + length);
+	if (connection->answer && length)
+		memcpy(connection->answer + sizeof(head), server->listing, length);
+	pthread_mutex_unlock(&server->mutex);
+	if (!connection->answer)
+		return false;
+	if (op == EXEC_WIRE_RECORD && connection->text) {
+		keep_record(server, connection->text);
+		connection->text = NULL;
+	}
+	memcpy(head.magic, EXEC_WIRE_MAGIC, sizeof(head.magic));
+	head.length = htobe64(length);
+	clock_gettime(CLOCK_REALTIME, &time);
+	head.word = htobe64((uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec);
+	memcpy(connection->answer, &head, sizeof(head));
+	connection->length = sizeof(head) + length;
+	connection->sent = 0;
+	connection->got = 0;
+	free(connection->text);
+	connection->text = NULL;
+	return true;
+}
+
+static bool is_ours(const struct exec_server *server, const struct exec_wire *head)
+{
+	return memcmp(head->magic, EXEC_WIRE_MAGIC, sizeof(head->magic)) == 0 &&
+	       be64toh(head->token) == server->token &&
+	       be64toh(head->length) < EXEC_RECORD_MAX;
+}
+
+/* False: the connection is to end. */
+static bool read_more(struct exec_server *server, struct connection *connection)
+{
+	const size_t head = sizeof(connection->head);
+
+	for (;;) {
+		size_t length =
+			connection->got < head ? 0 : be64toh(connection->head.length);
+		char *to = connection->got < head
+				   ? (char *)&connection->head + connection->got
+				   : connection->text + (connection->got - head);
+		size_t want =
+			(connection->got < head ? head : head + length) - connection->got;
+		ssize_t got;
+
+		if (want == 0)
+			return answer(server, connection);
+		got = recv(connection->fd, to, want, 0);
+		if (got < 0)
+			return errno == EAGAIN || errno == EINTR;
+		if (got == 0)
+			return false;
+		connection->got += (size_t)got;
+		if (connection->got != head || connection->text)
+			continue;
+		if (!is_ours(server, &connection->head))
+			return false;
+		connection->text = calloc(be64toh(connection->head.length) + 1, 1);
+		if (!connection->text)
+			return false;
+	}
+}
+
+/* False: the connection is to end. */
+static bool write_more(struct connection *connection)
+{
+	ssize_t sent = send(connection->fd, connection->answer + connection->sent,
+			    connection->length - connection->sent, MSG_NOSIGNAL);
+
+	if (sent < 0)
+		return errno == EAGAIN || errno == EINTR;
+	connection->sent += (size_t)sent;
+	return true;
+}
+
+static bool is_busy(const struct connection *connection)
+{
+	return connection->sent < connection->length;
+}
+
+static void serve(struct exec_server *server, const struct pollfd *polled)
+{
+	time_t now = seconds_now();
+
+	/* From the last, which takes the place of one that is dropped. */
+	for (uint32_t i = server->count; i-- > 0;) {
+		struct connection *connection = &server->connections[i];
+		bool stays = now < connection->until;
+
+		if (stays && polled[i].revents)
+			stays = is_busy(connection) ? write_more(connection)
+						    : read_more(server, connection);
+		/* Most answers go at once. */
+		if (stays && is_busy(connection))
+			stays = write_more(connection);
+		if (!stays)
+			drop(server, i);
+	}
+}
+
+static void *run(void *arg)
+{
+	struct exec_server *server = arg;
+	struct pollfd polled[1 + SOCKETS_MAX + CONNECTIONS_MAX];
+
+	for (;;) {
+		struct pollfd *next = polled;
+		bool full = server->count == CONNECTIONS_MAX;
+
+		*next++ = (struct pollfd){server->wake, POLLIN, 0};
+		for (uint32_t i = 0; i < server->sockets_count; i++)
+			*next++ = (struct pollfd){full ? -1 : server->sockets[i], POLLIN,
+						  0};
+		for (uint32_t i = 0; i < server->count; i++) {
+			const struct connection *connection = &server->connections[i];
+
+			*next++ = (struct pollfd){connection->fd,
+						  is_busy(connection) ? POLLOUT : POLLIN,
+						  0};
+		}
+		if (poll(polled, (nfds_t)(next - polled), 1000) < 0) {
+			if (errno == EINTR)
+				continue;
+			break;
+		}
+		if (polled[0].revents)
+			break;
+		serve(server, polled + 1 + server->sockets_count);
+		for (uint32_t i = 0; i < server->sockets_count; i++) {
+			if (polled[1 + i].revents)
+				take(server, server->sockets[i]);
+		}
+	}
+	while (server->count)
+		drop(server, 0);
+	return NULL;
+}
+
+/* Signals are for the task's first thread. */
+static int start_thread(struct exec_server *server)
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = -pthread_create(&server->thread, NULL, run, server);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return r;
+}
+
+static void close_all(struct exec_server *server)
+{
+	for (uint32_t i = 0; i < server->sockets_count; i++)
+		close(server->sockets[i]);
+	if (server->wake >= 0)
+		close(server->wake);
+	for (uint32_t i = 0; i < server->records_count; i++)
+		free(server->records[i]);
+	free(server->records);
+	free(server->listing);
+	free(server);
+}
+
+int exec_server_start(struct exec_server **server, const int *sockets, uint32_t count,
+		      uint64_t token, uint32_t records)
+{
+	struct exec_server *new = calloc(1, sizeof(*new));
+	char **room = records ? calloc(records, sizeof(*room)) : NULL;
+	pthread_condattr_t attributes;
+	int r;
+
+	*server = NULL;
+	if (!new || (records && !room)) {
+		free(new);
+		free(room);
+		for (uint32_t i = 0; i < count; i++)
+			close(sockets[i]);
+		return -ENOMEM;
+	}
+	memcpy(new->sockets, sockets, count * sizeof(*sockets));
+	new->sockets_count = count;
+	new->token = token;
+	new->records = room;
+	new->records_room = records;
+	new->wake = eventfd(0, EFD_CLOEXEC);
+	pthread_mutex_init(&new->mutex, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&new->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+	r = new->wake < 0 ? -errno : start_thread(new);
+	if (r) {
+		close_all(new);
+		return r;
+	}
+	*server = new;
+	return 0;
+}
+
+void exec_server_offer(struct exec_server *server, const char *text)
+{
+	char *copy = strndup(text, EXEC_WIRE_TEXT_MAX);
+
+	pthread_mutex_lock(&server->mutex);
+	free(server->listing);
+	server->listing = copy;
+	pthread_mutex_unlock(&server->mutex);
+}
+
+uint32_t exec_server_collect(struct exec_server *server, uint32_t count,
+			     unsigned int seconds, char ***texts)
+{
+	struct timespec until;
+	int r = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_sec += seconds;
+	pthread_mutex_lock(&server->mutex);
+	while (server->records_count < count && r == 0)
+		r = pthread_cond_timedwait(&server->changed, &server->mutex, &until);
+	*texts = server->records;
+	count = server->records_count;
+	server->records = NULL;
+	server->records_count = server->records_room = 0;
+	pthread_mutex_unlock(&server->mutex);
+	return count;
+}
+
+void exec_server_stop(struct exec_server **server)
+{
+	const uint64_t one = 1;
+
+	if (!*server)
+		return;
+	while (write((*server)->wake, &one, sizeof(one)) < 0 && errno == EINTR)
+		;
+	pthread_join((*server)->thread, NULL);
+	close_all(*server);
+	*server = NULL;
+}

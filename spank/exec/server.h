@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The end of a connection that listens: a thread which answers the other ranks of the
+ * step, and nobody else, while the task goes on.
+ */
+#pragma once
+
+#include <stdint.h>
+
+struct exec_server;
+
+/*
+ * Listens on PORT of all addresses, both families where there are both, as PyTorch's
+ * TCPStore does; 0 takes any. Returns the socket, or -EADDRINUSE and the like; *PORT is
+ * then unchanged.
+ */
+int exec_listen(uint16_t *port);
+
+/*
+ * Serves the connections that come to SOCKETS (COUNT, at most 2), which are taken over,
+ * and keeps RECORDS records at most. -ENOMEM or another -errno; the sockets are then
+ * closed, with -ENOMEM too.
+ */
+int exec_server_start(struct exec_server **server, const int *sockets, uint32_t count,
+		      uint64_t token, uint32_t records);
+
+/* TEXT is from now on the answer to EXEC_WIRE_LISTING; it is copied. */
+void exec_server_offer(struct exec_server *server, const char *text);
+
+/*
+ * Waits for COUNT records, SECONDS at most, and hands over those that have come: *TEXTS,
+ * to be freed with its entries, which are in no order and may be anything. Returns how
+ * many there are.
+ */
+uint32_t exec_server_collect(struct exec_server *server, uint32_t count,
+			     unsigned int seconds, char ***texts);
+
+/* Ends the thread, and closes all. */
+void exec_server_stop(struct exec_server **server);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What goes over a connection of `srank doctor`: a question of fixed size, perhaps with a
+ * text behind it, and an answer likewise. Numbers are big-endian. Both ends show the
+ * token of the step, so that another program, or another step, is told apart.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#define EXEC_WIRE_MAGIC "srankdr1"
+
+enum exec_wire_op {
+	EXEC_WIRE_PING = 1,    /* the time */
+	EXEC_WIRE_LISTING = 2, /* the listing of the trees */
+	EXEC_WIRE_RECORD = 3,  /* a record comes behind it */
+};
+
+struct exec_wire {
+	char magic[8];
+	uint64_t token;
+	uint64_t word;   /* question: enum exec_wire_op; answer: CLOCK_REALTIME in ns */
+	uint64_t length; /* of the text that follows */
+};
+
+/* Longest text, either way. */
+#define EXEC_WIRE_TEXT_MAX (4 << 20)

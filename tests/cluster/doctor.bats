@@ -1,0 +1,453 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: MIT
+# `srank doctor` on a real step: a healthy cluster has no finding, and each thing that is broken on
+# purpose is found, with its place, and nothing else is.
+
+# Quoted text is for the shell of a task or of a host; steps.bash and bats set what seems to be
+# unset, and each test is a process of its own.
+# shellcheck disable=SC2016,SC2030,SC2031,SC2154
+bats_require_minimum_version 1.5.0
+load steps
+
+setup_file()
+{
+	boot doctor --nodes 8
+}
+
+teardown_file()
+{
+	cluster down --name doctor
+}
+
+setup()
+{
+	fresh
+	cluster plugstack
+	undo=()
+	if user srun --mpi=list 2>&1 | grep -q pmix; then
+		mpi=(--mpi=pmix)
+	else
+		mpi=()
+		[[ $BATS_TEST_DESCRIPTION != *PMIx* ]] ||
+			skip 'SKIPPED, NOT PASSED: this Slurm has no PMIx plugin'
+	fi
+	step=("${mpi[@]}" -N2 --ntasks-per-node=2 --nodelist='node1,node2' --gres=gpu:2)
+}
+
+teardown()
+{
+	local command
+	release
+	for command in "${undo[@]}"; do
+		on "${command%%:*}" sh -c "${command#*:}"
+	done
+	need_nodes
+}
+
+# broken HOST COMMAND UNDO: done there now, and undone after the test.
+broken()
+{
+	on "$1" sh -ec "$2"
+	undo+=("$1:$3")
+}
+
+# A way of the researcher's own programs to ADDRESS that is none; Slurm's daemons, which are
+# root's, go on: without them there would be no step. way NODE ADDRESS unreachable|filtered
+way()
+{
+	local action=unreachable
+	# To a machine that is not there.
+	[[ $3 != filtered ]] || action='lookup 77'
+	broken "$1" "ip neigh replace 10.42.200.200 lladdr 02:00:00:00:00:99 dev eth0 nud permanent
+		ip route replace 10.42.0.0/16 via 10.42.200.200 dev eth0 table 77
+		ip rule add uidrange 20001-20001 to $2 $action" "ip rule del uidrange 20001-20001 to $2 $action"
+}
+
+# hosts SED-SCRIPT: ./hosts COMMAND... then runs a command that sees, on node2, another /etc/hosts.
+hosts()
+{
+	write hosts <<-END
+		#!/bin/bash
+		[[ \$SLURMD_NODENAME == node2 ]] || exec "\$@"
+		sed '$1' /etc/hosts >/tmp/hosts
+		exec unshare --user --map-current-user --keep-caps --mount sh -c \\
+			'mount --bind /tmp/hosts /etc/hosts && exec "\$@"' hosts "\$@"
+	END
+	user env SLURMD_NODENAME=node2 ./hosts true ||
+		skip 'SKIPPED, NOT PASSED: this kernel has no user namespaces'
+}
+
+# examine CODE WORD...: srun's words, or those behind env's variables, up to the doctor's.
+examine()
+{
+	local code=$1
+	shift
+	run --separate-stderr user "$@"
+	((status == code)) || {
+		printf '%s\n' "$* ended with code $status" "$output" "$stderr" >&2
+		return 1
+	}
+}
+
+# finds LINE...: are these all findings, in this order? A line may end with * for what follows.
+finds()
+{
+	local found=() i
+	mapfile -t found < <(grep -E '^(error|warning): ' <<<"$output")
+	((${#found[@]} == $#)) || {
+		printf '%s\n' "$# findings are expected:" "$@" 'and there are' "$output" "$stderr" >&2
+		return 1
+	}
+	for ((i = 0; i < $#; i++)); do
+		# shellcheck disable=SC2053 # a pattern
+		[[ ${found[i]} == ${*:i + 1:1} ]] || {
+			printf '%s\n' 'expected:' "${*:i + 1:1}" 'found:' "${found[i]}" >&2
+			return 1
+		}
+	done
+}
+
+@test "a healthy cluster has no finding, from one task to eight nodes" {
+	local shape
+	for shape in '-N1 -n1' '-N1 -n4 --gres=gpu:4' '-N2 -n2' '-N3 -n7 -m cyclic' \
+		'-N2 --ntasks-per-node=4 --gres=gpu:4' '-N4 --ntasks-per-node=2 -c1' \
+		'-N8 --ntasks-per-node=1 --gres=gpu:1'; do
+		echo "$shape"
+		# shellcheck disable=SC2086 # words
+		examine 0 srun "${mpi[@]}" $shape srank doctor --strict
+		finds
+		[[ $output == *'verdict: fine' ]]
+		# shellcheck disable=SC2086
+		examine 0 srun --mpi=none $shape srank doctor --strict
+		finds
+	done
+	examine 0 srun "${mpi[@]}" -N2 --ntasks-per-node=1 --gres=gpu:4 srank doctor --strict \
+		--launcher torchrun
+	finds
+	# Where the plugin has been, its address and port are tried.
+	cluster plugstack "optional $PLUGIN"
+	examine 0 srun --srank=torch,port=23456 "${step[@]}" srank doctor --strict
+	finds
+	[[ $output == *'to meet at node1 port 23456'* ]]
+}
+
+@test "PMIx: 64 tasks on 8 nodes are examined within seconds" {
+	local began=${EPOCHREALTIME/./} took
+	examine 0 srun --mpi=pmix -N8 --ntasks-per-node=8 --gres=gpu:8 srank doctor
+	took=$(((${EPOCHREALTIME/./} - began) / 1000))
+	finds
+	echo "# 64 tasks on 8 nodes: $took ms" >&3
+	# 1.3 s on two cores; other work beside it must not fail the test.
+	((took < 15000))
+	[[ $(grep -c '^node[1-8]  ' <<<"$output") == 8 ]]
+}
+
+@test "the report has a row for each node, and the same as JSON" {
+	examine 0 srun "${step[@]}" srank doctor
+	[[ $output =~ 'srank doctor: 4 ranks on 2 nodes, to meet at node1 port 2'[0-9]{4} ]]
+	[[ $output =~ 'node1  0-1    2     2     '[0-9.]+' ms  '+'eth0 ' ]]
+	[[ $output =~ 'node2  2-3    2     2     '[0-9.]+' ms  '+'eth0 ' ]]
+	examine 1 env NCCL_SOCKET_IFNAME=ib0 srun "${step[@]}" srank doctor --json
+	jq -e '.version == 1 and .verdict == "problem" and .errors == 1 and .ranks == 4
+		and (.tasks | map(.rank)) == [0, 1, 2, 3] and .tasks[2].node == "node2"
+		and .tasks[2].leader == 1 and .findings[0].id == "interface-missing"
+		and .findings[0].place == "node1 and node2"
+		and (.findings[0].cure | length) > 0' <<<"$output"
+}
+
+@test "a name that does not resolve, is the node itself, or is another address" {
+	hosts 's/.*node1.*//'
+	examine 1 srun "${step[@]}" ./hosts srank doctor
+	finds 'error: node2: node1 does not resolve: *[[]address-unresolved]'
+	[[ $output == *'  cause: '*'  cure: '*'verdict: problem (1 error, 0 warnings)'* ]]
+	hosts 's/.*node1.*/127.0.1.1 node1/'
+	examine 1 srun "${step[@]}" ./hosts srank doctor
+	finds 'error: node2: node1 is 127.0.1.1 there, the node itself [[]address-loopback]'
+	broken node1 'ip address add 10.42.9.9/16 dev eth0' 'ip address del 10.42.9.9/16 dev eth0'
+	hosts 's/.*node1.*/10.42.9.9 node1/'
+	examine 0 srun "${step[@]}" ./hosts srank doctor
+	finds 'warning: node2: node1 is 10.42.9.9 there, and 10.42.1.1 on node1 [[]address-differs]'
+	examine 1 srun "${step[@]}" ./hosts srank doctor --strict
+}
+
+@test "the host's own name on the loopback interface is Gloo's trouble" {
+	hosts 's/.*node2.*/127.0.1.1 node2/'
+	examine 0 srun "${step[@]}" ./hosts srank doctor
+	finds "warning: node2: the host's own name node2 is 127.0.1.1 [[]hostname-loopback]"
+	examine 0 env GLOO_SOCKET_IFNAME=eth0 srun "${step[@]}" ./hosts srank doctor
+	finds
+}
+
+@test "PMIx: no route, no answer, a refusal and another program are told apart" {
+	way node2 10.42.1.1 unreachable
+	examine 1 srun "${step[@]}" srank doctor
+	finds 'error: node2: node1 (10.42.1.1), where rank 0 listens on port *, cannot be reached from here (*) [[]unreachable]'
+	on node2 sh -c "${undo[0]#*:}"
+	undo=()
+	way node2 10.42.1.1 filtered
+	examine 1 srun "${step[@]}" srank doctor
+	finds 'error: node2: node1 (10.42.1.1), where rank 0 listens on port *, does not answer (*) [[]filtered]'
+	on node2 sh -c "${undo[0]#*:}"
+	undo=()
+	# Rank 0 is on node1.
+	examine 1 env MASTER_ADDR=node3 srun "${step[@]}" srank doctor
+	finds 'error: node1 and node2: node3 (10.42.1.3), where rank 0 listens on port *, refuses the connection (Connection refused) [[]refused]'
+	hold node3 0.0.0.0 23456
+	examine 1 env MASTER_ADDR=node3 MASTER_PORT=23456 srun "${step[@]}" srank doctor
+	finds 'error: node1 and node2: node3 (10.42.1.3), where rank 0 listens on port 23456, answers, but it is no rank of this step* [[]other-program]'
+}
+
+@test "PMIx: a node that is cut off altogether is named without PMIx" {
+	local began=$SECONDS
+	broken node2 'ip route add unreachable 10.42.1.1/32' 'ip route del unreachable 10.42.1.1/32'
+	examine 1 srun "${step[@]}" srank doctor --timeout 3
+	finds 'error: 2 of 4 ranks have not reported in 3 s: 2,3 [[]ranks-missing]' \
+		'error: PMIx has not brought the ranks together in 3 s [[]pmix-apart]'
+	[[ $stderr == *'rank 2 on node2 does not reach rank 0 at node1 (10.42.1.1) port '*': unreachable; '* ]]
+	((SECONDS - began < 30))
+}
+
+@test "PMIx: two nodes that do not reach each other are named" {
+	way node2 10.42.1.3 filtered
+	examine 1 srun --mpi=pmix -N4 -n4 srank doctor
+	finds 'error: 1 of 6 connections between nodes fail: node2 to node3 (no answer) [[]mesh]'
+	way node3 10.42.1.4 unreachable
+	examine 1 srun --mpi=pmix -N4 -n4 srank doctor
+	finds 'error: 2 of 6 connections between nodes fail: node2 to node3 (no answer), node3 to node4 (no route) [[]mesh]'
+}
+
+@test "PMIx: a port that is held is named with its holder, and the network is tried by another" {
+	hold node1 0.0.0.0 23456
+	examine 1 env MASTER_PORT=23456 srun "${step[@]}" srank doctor
+	finds 'error: node1: port 23456, where rank 0 would listen, is held by a process that this user cannot see [[]port-held]'
+	# One of the user's own; and without MASTER_PORT a free one is found.
+	submit -N1 -w node1 <<-'END'
+		#!/bin/bash
+		exec /usr/bin/python3 -c '
+		import socket, time
+		s = socket.create_server(("", 23457))
+		open("held.mine", "w").close()
+		time.sleep(60)'
+	END
+	until [[ -e $(home held.mine) ]]; do sleep 0.1; done
+	examine 1 env MASTER_PORT=23457 srun "${step[@]}" srank doctor
+	finds 'error: node1: port 23457, where rank 0 would listen, is held by process * (python3) [[]port-held]'
+	examine 0 env SRANK=ports=23457-23458 srun "${step[@]}" srank doctor
+	finds
+	[[ $output == *'at node1 port 23458'* ]]
+	examine 1 srun "${step[@]}" srank doctor --srank ports=23457-23457
+	finds 'error: node1: all ports from 23457 to 23457, where rank 0 would listen, are held [[]port-held]'
+}
+
+@test "without PMIx rank 0 names who has not come, and they say why" {
+	step=(--mpi=none -N2 --ntasks-per-node=2 --nodelist='node1,node2')
+	way node2 10.42.1.1 unreachable
+	examine 1 srun "${step[@]}" srank doctor --timeout 2
+	finds 'error: 2 of 4 ranks have not reported in 2 s: 2,3 [[]ranks-missing]'
+	[[ $stderr == *'rank 2 on node2 does not reach rank 0 at node1 (10.42.1.1) port '*': unreachable; '* ]]
+	on node2 sh -c "${undo[0]#*:}"
+	undo=()
+	examine 1 srun "${step[@]}" sh -c \
+		'[ $SLURM_PROCID != 2 ] || exit 0; exec srank doctor --timeout 2'
+	finds 'error: 1 of 4 ranks have not reported in 2 s: 2 [[]ranks-missing]'
+	# Late, but in time.
+	examine 0 srun "${step[@]}" sh -c \
+		'[ $SLURM_PROCID != 0 ] || sleep 2; exec srank doctor --strict'
+	finds
+}
+
+@test "PMIx: missing ranks are named, and nothing hangs" {
+	local began=$SECONDS
+	examine 3 srun "${step[@]}" sh -c \
+		'[ $SLURM_PROCID != 2 ] || exit 3; exec srank doctor --timeout 2'
+	finds 'error: 1 of 4 ranks have not reported in 2 s: 2 [[]ranks-missing]' \
+		'error: PMIx has not brought the ranks together in 2 s [[]pmix-apart]'
+	examine 1 srun --mpi=pmix -N2 -n4 sh -c \
+		'[ $SLURM_PROCID != 0 ] || exit 1; exec srank doctor --timeout 2'
+	[[ $stderr == *'rank 1 on node'*' does not reach rank 0 at node1'* ]]
+	((SECONDS - began < 30))
+}
+
+@test "interfaces that NCCL and Gloo are told are there, and lead to the others" {
+	local variable
+	for variable in NCCL GLOO; do
+		examine 1 env "${variable}_SOCKET_IFNAME=ib0" srun "${step[@]}" srank doctor
+		finds "error: node1 and node2: ${variable}_SOCKET_IFNAME=ib0 takes no interface of this node: *[[]interface-missing]"
+		examine 1 env "${variable}_SOCKET_IFNAME=lo" srun "${step[@]}" srank doctor
+		finds "error: node1 and node2: ${variable}_SOCKET_IFNAME=lo takes the loopback interface [[]interface-loopback]"
+		examine 0 env "${variable}_SOCKET_IFNAME=eth0" srun "${step[@]}" srank doctor --strict
+		finds
+	done
+	# NCCL's list is of prefixes, and one that excludes takes lo unless it says otherwise.
+	examine 0 env NCCL_SOCKET_IFNAME=ib,eth srun "${step[@]}" srank doctor --strict
+	examine 0 env NCCL_SOCKET_IFNAME=^lo,docker0 srun "${step[@]}" srank doctor --strict
+	examine 1 env NCCL_SOCKET_IFNAME=^docker0 srun "${step[@]}" srank doctor
+	finds '*NCCL_SOCKET_IFNAME=^docker0 takes the loopback interface [[]interface-loopback]'
+	examine 1 env GLOO_SOCKET_IFNAME=eth srun "${step[@]}" srank doctor
+	finds '*GLOO_SOCKET_IFNAME=eth takes no interface*'
+	# One on which there is nobody else.
+	broken node1 'ip link add fast0 type veth peer name fast1 && ip link set fast0 up &&
+		ip address add 10.77.0.1/24 dev fast0' 'ip link del fast0'
+	broken node2 'ip link add fast0 type veth peer name fast1 && ip link set fast0 up &&
+		ip address add 10.78.0.2/24 dev fast0' 'ip link del fast0'
+	run --separate-stderr user env NCCL_SOCKET_IFNAME=fast0 srun "${step[@]}" srank doctor
+	[[ $output == *'warning: node1 and node2: NCCL_SOCKET_IFNAME=fast0 does not take eth0, which leads to rank 0 [interface-other]'* ]]
+	((${#mpi[@]} == 0)) || [[ $output == *'error: 1 of 1 connections between nodes fail: node1 to node2 (no route) [mesh]'* ]]
+}
+
+@test "GPUs that are missing, denied, shared, idle or none" {
+	broken node2 'mv /dev/nvidia1 /dev/gone' 'mv /dev/gone /dev/nvidia1'
+	examine 1 srun "${step[@]}" srank doctor
+	finds 'error: node2: Slurm has given the task 0,1, and there is no /dev/nvidia1 [[]gpu-missing]'
+	on node2 mv /dev/gone /dev/nvidia1
+	on node2 chmod 0600 /dev/nvidia1
+	undo=('node2:chmod 0666 /dev/nvidia1')
+	examine 1 srun "${step[@]}" srank doctor
+	finds 'error: node2: no access to /dev/nvidia1 [[]gpu-denied]'
+	on node2 chmod 0666 /dev/nvidia1
+	examine 1 srun "${step[@]}" sh -c '[ $SLURM_PROCID != 3 ] ||
+		export CUDA_VISIBLE_DEVICES= ROCR_VISIBLE_DEVICES= ZE_AFFINITY_MASK= GPU_DEVICE_ORDINAL=
+		exec srank doctor'
+	[[ $output == *'error: rank 3 on node2: no GPU, where other ranks have some [gpu-none]'* ]]
+	step=("${mpi[@]}" -N2 --ntasks-per-node=2 --nodelist='node1,node2')
+	examine 0 srun "${step[@]}" --gres=gpu:4 srank doctor
+	finds 'warning: node1 and node2: 2 of 4 GPUs have a rank [[]gpu-idle]'
+	examine 0 srun "${step[@]}" --gres=gpu:1 srank doctor
+	[[ $output == *'warning: node1: 1 of 2 tasks share the GPU of another: ranks 0 and 1 both have nvidia0 [gpu-shared]'* ]]
+	[[ $output == *'warning: node2: 1 of 2 tasks share the GPU of another: ranks 2 and 3 both have nvidia0 [gpu-shared]'* ]]
+	examine 0 srun "${step[@]}" --gpus-per-task=1 srank doctor
+	finds 'warning: node1 and node2: Slurm left tasks no GPU at index LOCAL_RANK; *[[]binding]'
+	examine 0 srun "${step[@]}" --gres=gpu:2 sh -c '[ $SLURM_NODEID = 0 ] || SLURM_GPUS_ON_NODE=3
+		export SLURM_GPUS_ON_NODE; exec srank doctor'
+	[[ $output == *'warning: node2: number of GPUs: 3, and 2 on node1 [gpu-count-differs]'* ]]
+}
+
+@test "drivers and GPUs that differ" {
+	local node
+	for node in 1 2; do
+		broken "node$node" "mount -t tmpfs tmpfs /proc/driver && cd /proc/driver &&
+			mkdir -p nvidia/gpus/0000:07:00.0 &&
+			echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.0$node  Sat' >nvidia/version &&
+			printf 'Model: \t\t NVIDIA A10$node\nDevice Minor: \t 0\n' >nvidia/gpus/0000:07:00.0/information" \
+			'umount /proc/driver'
+	done
+	examine 0 srun "${mpi[@]}" -N2 -n2 -w node1,node2 --gres=gpu:1 srank doctor
+	finds 'warning: node2: GPU: 1 x NVIDIA A102, and 1 x NVIDIA A101 on node1 [[]gpu-model-differs]' \
+		'warning: node2: GPU driver: nvidia 535.104.02, and nvidia 535.104.01 on node1 [[]driver-differs]'
+}
+
+@test "CPUs that are fewer than asked for, or than others have" {
+	(($(nproc) > 1)) || skip 'SKIPPED, NOT PASSED: this machine has one CPU'
+	examine 0 srun "${step[@]}" --cpus-per-task=2 sh -c \
+		'[ $SLURM_PROCID != 3 ] || exec taskset -c 0 srank doctor; exec srank doctor'
+	[[ $output == *'warning: rank 3 on node2: may run on 1 CPU (0), and 2 were asked for it [cpus-few]'* ]]
+	examine 0 srun "${mpi[@]}" -N2 -n4 sh -c \
+		'[ $SLURM_PROCID != 1 ] || exec taskset -c 0 srank doctor; exec srank doctor'
+	[[ $output =~ 'warning: rank 1 on node'[12]': may run on 1 CPU (0), and others on '[0-9]+' [cpus-uneven]' ]]
+}
+
+@test "memory, /dev/shm and limits" {
+	broken node2 'echo "MemTotal: 4096 kB" >/run/meminfo && mount --bind /run/meminfo /proc/meminfo' \
+		'umount /proc/meminfo'
+	examine 0 srun "${step[@]}" srank doctor
+	finds 'warning: node2: 4 MiB of memory for the job, and * MiB on node1 [[]memory-differs]'
+	on node2 umount /proc/meminfo
+	on node2 mount -t tmpfs -o size=16m tmpfs /dev/shm
+	undo=('node2:umount /dev/shm')
+	examine 1 srun "${step[@]}" srank doctor
+	finds 'error: node2: /dev/shm has 16 of 16 MiB free, for 2 tasks [[]shm-small]'
+	on node2 mount -o remount,size=100m /dev/shm
+	examine 0 srun "${step[@]}" srank doctor
+	finds 'warning: node2: /dev/shm has 100 of 100 MiB free, for 2 tasks [[]shm-low]'
+	on node2 umount /dev/shm
+	undo=()
+	examine 0 srun "${step[@]}" sh -c '[ $SLURM_NODEID = 0 ] || ulimit -n 512; exec srank doctor'
+	finds 'warning: node2: a task may open 512 files [[]files-low]' \
+		'warning: node2: limits: open files 512, *, and open files *on node1 [[]limits-differ]'
+	examine 0 srun "${step[@]}" sh -c '[ $SLURM_PROCID != 0 ] || ulimit -n 200; exec srank doctor'
+	[[ $output == *'warning: rank 0 on node1: may open 200 files, and has a connection to each of 4 ranks [files-low]'* ]]
+	# Only where InfiniBand is does locked memory count.
+	broken node2 'mount -t tmpfs tmpfs /sys/class && mkdir -p /sys/class/infiniband/mlx5_0' \
+		'umount /sys/class'
+	examine 1 srun "${step[@]}" sh -c 'ulimit -l 64; exec srank doctor'
+	finds 'error: node2: no more than 64 KiB of memory can be locked, and there is InfiniBand (mlx5_0) [[]memlock-low]'
+}
+
+@test "code that is not the same on all nodes is named by its file" {
+	local node
+	for node in node1 node2; do
+		broken "$node" 'mkdir -p /tmp/code/lib && cd /tmp/code && echo 1 >conf.py &&
+			echo 2 >train.py && echo 3 >lib/model.py' 'rm -rf /tmp/code'
+	done
+	examine 0 srun "${step[@]}" srank doctor --strict --tree /tmp/code/conf.py --tree /tmp/code
+	finds
+	# What Python writes there itself does not count.
+	on node1 sh -c 'mkdir /tmp/code/__pycache__ && date >/tmp/code/__pycache__/x.pyc'
+	examine 0 srun "${step[@]}" srank doctor --strict --tree /tmp/code
+	finds
+	on node2 sh -c 'cd /tmp/code && echo 9 >lib/model.py && echo >extra.py && rm train.py'
+	examine 1 srun "${step[@]}" srank doctor --tree /tmp/code/conf.py --tree /tmp/code
+	finds 'error: node2: /tmp/code is not what it is on node1: /tmp/code/extra.py (only there), /tmp/code/lib/model.py, /tmp/code/train.py (missing there) [[]tree-differs]'
+	examine 1 srun --mpi=none "${step[@]:${#mpi[@]}}" srank doctor --tree /tmp/code
+	finds 'error: node2: /tmp/code is not what it is on node1: /tmp/code/extra.py (only there), /tmp/code/lib/model.py, /tmp/code/train.py (missing there) [[]tree-differs]'
+	on node2 rm -r /tmp/code
+	examine 1 srun "${step[@]}" srank doctor --tree /tmp/code
+	finds 'error: node2: /tmp/code: No such file or directory [[]tree-unreadable]'
+}
+
+@test "systems that differ" {
+	broken node2 "sed 's/bookworm/other/' /etc/os-release >/run/release &&
+		mount --bind /run/release \$(readlink -f /etc/os-release)" \
+		'umount $(readlink -f /etc/os-release)'
+	examine 0 srun "${step[@]}" sh -c \
+		'[ $SLURM_NODEID = 0 ] || { export APPTAINER_NAME=torch.sif; exec setarch --uname-2.6 srank doctor; }
+		exec srank doctor'
+	finds 'warning: node2: kernel: 2.6.*, and * on node1 [[]kernel-differs]' \
+		'warning: node2: system: *other*, and *bookworm* on node1 [[]system-differs]' \
+		'warning: node2: container: apptainer torch.sif, and * on node1 [[]container-differs]'
+}
+
+@test "clocks that are apart" {
+	write skew.c <<-'END'
+		#define _GNU_SOURCE
+		#include <sys/syscall.h>
+		#include <time.h>
+		#include <unistd.h>
+
+		int clock_gettime(clockid_t clock, struct timespec *time)
+		{
+			int r = syscall(SYS_clock_gettime, clock, time);
+
+			time->tv_sec += clock == CLOCK_REALTIME ? 90 : 0;
+			return r;
+		}
+	END
+	user cc -shared -fPIC -o skew.so skew.c || skip 'SKIPPED, NOT PASSED: the hosts have no compiler'
+	examine 0 srun "${step[@]}" sh -c \
+		'[ $SLURM_NODEID = 0 ] || export LD_PRELOAD=$PWD/skew.so; exec srank doctor'
+	finds "warning: node2: the clock is 90.0 s before rank 0's [[]clock-skew]"
+}
+
+@test "what the rules of the launch refuse, and numbers of the header that the step has not" {
+	examine 1 srun "${step[@]}" srank doctor --launcher torchrun
+	[[ $output == *'error: node1 and node2: '*'[step]'* ]]
+	submit -N3 --ntasks-per-node=2 --gpus-per-node=4 <<-'END'
+		#!/bin/bash
+		srun --mpi=none -N2 -n4 --gpus-per-node=2 --ntasks-per-node=2 env SLURM_GPUS_PER_NODE=4 srank doctor
+	END
+	ended
+	output=$(<"$(home out)")
+	finds 'warning: node1 and node2: the job asked for 4 GPUs a node, and the step has 2 [[]gpu-fewer]' \
+		'warning: the job has 3 nodes, and this step 2 [[]nodes-idle]'
+}
+
+@test "outside of a step, and with words that are none of its own" {
+	run user srank doctor
+	[[ $status == 1 && $output == *'this is no task of a Slurm step'* ]]
+	run user srank doctor python train.py
+	[[ $status == 2 && $output == *'the doctor starts no program'* ]]
+	run user srank doctor --launcher torchrum
+	[[ $status == 1 && $output == *torchrun* ]]
+	run user srank doctor --timeout 0
+	[[ $status == 2 ]]
+}
