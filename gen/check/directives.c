@@ -588,6 +588,16 @@ static void file(struct rules *rules)
 		rules_tell(rules, RULE_EMPTY_SCRIPT, start, "the script is empty");
 		return;
 	}
+	if (!range_is_empty(header->nul))
+		rules_tell(
+			rules, RULE_NUL_IN_SCRIPT, header->nul,
+			"there is a NUL byte here, for which sbatch refuses the script");
+	if (rules->model->too_long)
+		rules_tell(rules, RULE_SCRIPT_TOO_LONG, start,
+			   "the script has %zu MiB, and Slurm takes 4 by default; no "
+			   "more was "
+			   "read",
+			   rules->model->source.length >> 20);
 	if (!range_is_empty(header->no_shebang) || header->bom) {
 		if (rules_tell(rules, RULE_NO_SHEBANG, header->no_shebang,
 			       header->bom

@@ -173,6 +173,17 @@ const struct check_rule check_rules[] = {
 	"empty-script", CHECK_GROUP_DIRECTIVES, DIAG_ERROR, 0,
 	"there is nothing in the script",
 	"sbatch refuses it (Batch script is empty)", "write the script", NULL, NULL},
+[RULE_NUL_IN_SCRIPT] = {
+	"nul-in-script", CHECK_GROUP_DIRECTIVES, DIAG_ERROR, 0,
+	"there is a NUL byte in the script",
+	"sbatch refuses it (does not allow scripts that contain a NULL character; "
+	"Slurm's src/sbatch/sbatch.c)",
+	"remove the byte; a file in UTF-16 is to be saved as UTF-8", NULL, NULL},
+[RULE_SCRIPT_TOO_LONG] = {
+	"script-too-long", CHECK_GROUP_DIRECTIVES, DIAG_ERROR, 0,
+	"the script is longer than 4 MiB",
+	"slurmctld takes no more unless SchedulerParameters has max_script_size (slurm.conf.5)",
+	"read the data from a file of its own", NULL, NULL},
 [RULE_DUPLICATE_DIRECTIVE] = {
 	"duplicate-directive", CHECK_GROUP_DIRECTIVES, DIAG_WARNING, 0,
 	"an option is given twice with different values",

@@ -380,3 +380,31 @@ job() {
 	run srank import
 	[[ $status -eq 2 ]]
 }
+
+@test "bytes that no script has" {
+	printf '#!/bin/bash\n#SBATCH --ntasks=1\necho a\0b\nsrun ./a\n' >nul.sbatch
+	run srank check --format=gcc nul.sbatch
+	[[ $status -eq 1 && $output == 'nul.sbatch:3:7: error: '*'[nul-in-script]' ]]
+	{
+		printf '#!/bin/bash\n#SBATCH --ntasks=1\n'
+		head -c 5000000 /dev/zero | tr '\0' '#'
+		printf '\nsrun ./a\n'
+	} >long.sbatch
+	run srank check --format=gcc long.sbatch
+	[[ $status -eq 1 && $output == *'[script-too-long]'* ]]
+	: >empty.sbatch
+	run srank check --format=gcc empty.sbatch
+	[[ $status -eq 1 && $output == *'[empty-script]'* ]]
+	head -c 100000 /dev/urandom >random.sbatch
+	run srank check --format=json random.sbatch
+	[[ $status -eq 1 ]]
+}
+
+@test "colours only where somebody looks" {
+	command -v script >/dev/null || skip 'SKIPPED, NOT PASSED: script is not installed'
+	job 'srun -c 4 mpirun -np 2 ./solver'
+	TERM=xterm script -qec "'$SRANK_BIN' check job.sbatch" /dev/null >seen || true
+	grep -q $'\033\[1;31merror' seen
+	NO_COLOR=1 TERM=xterm script -qec "'$SRANK_BIN' check job.sbatch" /dev/null >seen || true
+	refute grep -q $'\033' seen
+}
