@@ -5,6 +5,8 @@
  */
 #include "gen/check/rules.h"
 
+#include "gen/spec/scalar.h"
+
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -468,6 +470,8 @@ static void site(struct rules *rules, const struct check_job *job)
 	const struct spec_site *profile = rules->model->site;
 	const struct spec_partition *partition;
 	int64_t cpus = number(job->cpus_per_task), tasks;
+	char hint[SPEC_HINT_MAX];
+	uint64_t size;
 
 	if (!profile || !job->partition || !job->partition->value ||
 	    strchr(job->partition->value, ',') || profile->partitions.count == 0)
@@ -489,6 +493,37 @@ static void site(struct rules *rules, const struct check_job *job)
 	if (tasks > 0)
 		limit(rules, job->cpus_per_task, &partition->cpus_per_node, cpus * tasks,
 		      "CPUs a node");
+	if (job->mem && job->mem->value &&
+	    spec_memory_read(job->mem->value, &size, hint) == 0)
+		limit(rules, job->mem, &partition->mem, (int64_t)size, "MiB a node");
+	if (job->time && job->time->value && partition->time.given &&
+	    spec_time_read(job->time->value, &size, hint) == 0 &&
+	    size > partition->time.number)
+		rules_tell(rules, RULE_OVER_LIMIT, job->time->range,
+			   "--time=%s is above the partition's limit, %s",
+			   job->time->value, partition->time.text);
+}
+
+static void select_plugin(struct rules *rules, const struct check_job *job)
+{
+	const struct spec_site *profile = rules->model->site;
+	const struct script_use *uses[] = {job->gpus_per_task, job->tres_per_task,
+					   job->gpus_per_node, job->gpus,
+					   job->gpus_per_socket};
+	size_t count;
+
+	if (!profile || !profile->select.given ||
+	    profile->select.number == SPEC_SELECT_CONS_TRES)
+		return;
+	count = profile->select.number == SPEC_SELECT_LINEAR ? 2 : 5;
+	for (size_t i = 0; i < count; i++) {
+		if (uses[i] && uses[i]->option)
+			rules_tell(
+				rules, RULE_SELECT_PLUGIN, uses[i]->range,
+				"--%s is not for select/%s, which the site profile names",
+				uses[i]->option->name,
+				count == 2 ? "linear" : "cons_res");
+	}
 }
 
 static void segment(struct rules *rules, const struct check_job *job)
@@ -516,6 +551,7 @@ void rules_resources(struct rules *rules)
 		per_gpu_options(rules, job);
 		tasks(rules, job);
 		segment(rules, job);
+		select_plugin(rules, job);
 		one_cpu(rules, job);
 		site(rules, job);
 		if (job->exclusive && !job->mem && !job->mem_per_cpu && !job->mem_per_gpu)

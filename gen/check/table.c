@@ -369,6 +369,12 @@ const struct check_rule check_rules[] = {
 	"the site profile does not know the partition",
 	"sbatch refuses a partition that does not exist",
 	"use one of the profile's, or bring the profile up to date", NULL, NULL},
+[RULE_SELECT_PLUGIN] = {
+	"select-plugin", CHECK_GROUP_RESOURCES, DIAG_ERROR, 0,
+	"the cluster's select plugin does not know the GPU option",
+	"the site profile says which plugin there is: select/cons_res knows no --gpus option, "
+	"and select/linear none that counts per task (since 24.11 it refuses it, CHANGELOG)",
+	"use --gres=gpu:N, which every plugin knows", NULL, NULL},
 [RULE_EXCLUSIVE_WITHOUT_MEM] = {
 	"exclusive-without-mem", CHECK_GROUP_RESOURCES, DIAG_NOTE, CHECK_PEDANTIC,
 	"--exclusive without --mem",

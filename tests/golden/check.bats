@@ -158,18 +158,32 @@ job() {
 }
 
 @test "the site profile gives Slurm's version and the partition's limits" {
-	printf '%s\n' 'slurm: "24.11"' 'partitions: {gpu: {nodes: 2, cpus_per_node: 16}}' >site.yaml
+	printf '%s\n' 'slurm: "24.11"' \
+		'partitions: {gpu: {nodes: 2, cpus_per_node: 16, mem: 64G, time: 1-0}}' >site.yaml
 	job 'srun ./solver'
 	[[ $(srank check job.sbatch) == *srun-without-cpus-per-task* ]]
 	[[ $(srank check --site site.yaml job.sbatch) == '' ]]
 	[[ $(srank check --site site.yaml --slurm=22.05 job.sbatch) == *srun-without-cpus-per-task* ]]
 	printf '%s\n' '#!/bin/bash' '#SBATCH --partition=gpu' '#SBATCH --nodes=4' '#SBATCH --ntasks-per-node=8' \
-		'#SBATCH --cpus-per-task=4' 'srun -c 4 ./solver' >job.sbatch
+		'#SBATCH --cpus-per-task=4' '#SBATCH --mem=65G' '#SBATCH --time=24:01:00' 'srun -c 4 ./solver' >job.sbatch
 	run srank check --site site.yaml job.sbatch
 	[[ $output == *'4 nodes, and the partition has 2 [over-limit]'* ]]
 	[[ $output == *'32 CPUs a node, and the partition has 16 [over-limit]'* ]]
+	[[ $output == *'66560 MiB a node, and the partition has 65536 [over-limit]'* ]]
+	[[ $output == *"--time=24:01:00 is above the partition's limit, 1-0 [over-limit]"* ]]
 	sed -i 's/partition=gpu/partition=gpus/' job.sbatch
 	[[ $(srank check --site site.yaml job.sbatch) == *unknown-partition* ]]
+}
+
+@test "the site profile names the select plugin" {
+	printf '%s\n' '#!/bin/bash' '#SBATCH --nodes=1 --ntasks=2' '#SBATCH --gpus-per-task=1 --cpus-per-task=4' \
+		'srun -c 4 ./solver' >job.sbatch
+	printf 'select: linear\n' >site.yaml
+	[[ $(srank check --site site.yaml job.sbatch) == *'--gpus-per-task is not for select/linear'* ]]
+	sed -i 's/per-task=1/per-node=2/' job.sbatch
+	[[ $(srank check --site site.yaml job.sbatch) == '' ]]
+	printf 'select: cons_res\n' >site.yaml
+	[[ $(srank check --site site.yaml job.sbatch) == *'--gpus-per-node is not for select/cons_res'* ]]
 }
 
 @test "json can be read, whatever bytes the script has" {
