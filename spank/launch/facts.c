@@ -20,6 +20,9 @@
 /* Slurm's own limit on the components of a heterogeneous job (MAX_HET_JOB_COMPS). */
 #define HET_GROUPS_MAX 128
 
+/* Bits of launch_gpu_variables. */
+#define ALL_VARIABLES ((UINT32_C(1) << LAUNCH_GPU_VARIABLES) - 1)
+
 /* Names to compare before a question is left open: a few milliseconds. */
 #define PAIRS_MAX 100000
 
@@ -204,17 +207,19 @@ static uint32_t count_devices(const char *list)
  * has them (gres_common_gpu_set_env() in src/plugins/gres/common/gres_common.c): as with
  * AutoDetect=rsmi a CUDA_VISIBLE_DEVICES, which AMD's HIP reads, too. Slurm's list is the
  * one that has as many devices as the step; where Slurm has bound the task, none may
- * have, and the first one is taken. LAUNCH_GPU_VARIABLES: none is set.
+ * have, and the first one is taken. LAUNCH_GPU_VARIABLES: none of AMONG is set.
  */
-static uint32_t find_devices(const struct reader *reader)
+static uint32_t find_devices(const struct reader *reader, uint32_t among)
 {
 	const char *text = look_up(reader, "SLURM_GPUS_ON_NODE");
 	unsigned long on_node = text ? strtoul(text, NULL, 10) : 0;
 	uint32_t found = LAUNCH_GPU_VARIABLES;
 
 	for (uint32_t i = 0; i < LAUNCH_GPU_VARIABLES; i++) {
-		const char *list = reader->lookup(launch_gpu_variables[i], reader->arg);
+		const char *list = NULL;
 
+		if (among >> i & 1)
+			list = reader->lookup(launch_gpu_variables[i], reader->arg);
 		if (list && on_node && count_devices(list) == on_node)
 			return i;
 		if (list && found == LAUNCH_GPU_VARIABLES)
@@ -224,10 +229,10 @@ static uint32_t find_devices(const struct reader *reader)
 }
 
 /* Slurm gives all the variables that it sets the same list. */
-static int read_devices(const struct reader *reader)
+static int read_devices(const struct reader *reader, uint32_t among)
 {
 	struct launch_facts *facts = reader->facts;
-	uint32_t found = find_devices(reader);
+	uint32_t found = find_devices(reader, among);
 	const char *list;
 
 	if (found == LAUNCH_GPU_VARIABLES)
@@ -240,6 +245,8 @@ static int read_devices(const struct reader *reader)
 	if (!facts->gpus)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < LAUNCH_GPU_VARIABLES; i++) {
+		if (!(among >> i & 1))
+			continue;
 		list = reader->lookup(launch_gpu_variables[i], reader->arg);
 		if (list && strcmp(list, facts->gpus) == 0)
 			facts->gpu_variables |= UINT32_C(1) << i;
@@ -637,7 +644,7 @@ static int read_step(const struct reader *reader)
 	r = read_text(reader, "SLURMD_NODENAME", &facts->node);
 	if (r)
 		return r;
-	r = read_devices(reader);
+	r = read_devices(reader, ALL_VARIABLES);
 	return r ? r : check_task(reader);
 }
 
@@ -719,9 +726,14 @@ void launch_facts_set_component(struct launch_facts *facts, uint32_t nodes)
 	}
 }
 
-int launch_facts_read_devices(struct launch_facts *facts, launch_lookup lookup, void *arg)
+int launch_facts_read_devices(struct launch_facts *facts, uint32_t variables,
+			      launch_lookup lookup, void *arg)
 {
-	return read_devices(&(struct reader){facts, lookup, arg, NULL});
+	free(facts->gpus);
+	facts->gpus = NULL;
+	facts->gpu_variables = 0;
+	return read_devices(&(struct reader){facts, lookup, arg, NULL},
+			    variables ? variables : ALL_VARIABLES);
 }
 
 int launch_facts_read_batch(struct launch_facts *facts, launch_lookup lookup, void *arg,

@@ -125,11 +125,13 @@ int launch_facts_read_batch(struct launch_facts *facts, launch_lookup lookup, vo
 			    struct launch_error *err);
 
 /*
- * Only gpus and gpu_variables, into FACTS that are otherwise zeroed: all devices that the
- * step has on a node, for a source that can look before Slurm binds the tasks. -ENOMEM.
+ * Only gpus and gpu_variables, of FACTS that may be zeroed: all devices that the step has
+ * on a node, for a source that can look before Slurm binds the tasks. It then knows which
+ * variables are Slurm's, and can read those of a task again from VARIABLES alone (0: from
+ * all that there are). -ENOMEM.
  */
-int launch_facts_read_devices(struct launch_facts *facts, launch_lookup lookup,
-			      void *arg);
+int launch_facts_read_devices(struct launch_facts *facts, uint32_t variables,
+			      launch_lookup lookup, void *arg);
 
 /*
  * Says that rank 0 is on node HEAD with node id HEAD_ID (in a heterogeneous step, whose

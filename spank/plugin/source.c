@@ -74,7 +74,7 @@ int srank_source_devices(spank_t spank, struct launch_facts *devices, char **ste
 
 	*step_gpus = NULL;
 	*devices = (struct launch_facts){0};
-	r = launch_facts_read_devices(devices, srank_environment_get, &environment);
+	r = launch_facts_read_devices(devices, 0, srank_environment_get, &environment);
 	text = srank_environment_get("SLURM_STEP_GPUS", &environment);
 	if (text)
 		*step_gpus = strdup(text);
@@ -181,6 +181,10 @@ int srank_source_task(spank_t spank, const struct launch_facts *devices,
 	r = launch_facts_read(facts, srank_environment_get, &environment, err);
 	if (r == 0)
 		facts->pty = is_at_terminal(facts, &environment);
+	/* Not from a variable that the user has and Slurm does not set. */
+	if (r == 0 && devices->gpu_variables)
+		r = launch_facts_read_devices(facts, devices->gpu_variables,
+					      srank_environment_get, &environment);
 	r = finish(&environment, err, r);
 	if (r)
 		return r;

@@ -160,7 +160,7 @@ static int read_shared(const void *arg)
 	if (r == 0)
 		r = launch_facts_set_head(&facts, "n2", 1);
 	if (r == 0)
-		r = launch_facts_read_devices(&devices, lookup_in, (void *)arg);
+		r = launch_facts_read_devices(&devices, 0, lookup_in, (void *)arg);
 	launch_facts_clear(&devices);
 	launch_facts_clear(&facts);
 	return r;

@@ -1523,6 +1523,41 @@ static void test_gpus(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/*
+ * Slurm sets ROCR_VISIBLE_DEVICES alone, of a make that nothing shows here, and the user
+ * has a CUDA_VISIBLE_DEVICES: what Slurm then does to the task shows in its own only.
+ */
+static void test_users_devices(void **state)
+{
+	static const struct {
+		const char *task_gpus;
+		const char *variables[4];
+	} rows[] = {
+		{"0,1", {"ROCR_VISIBLE_DEVICES=1", "CUDA_VISIBLE_DEVICES=0"}},
+		/* Its choice, by --gpus-per-task. */
+		{"0", {"ROCR_VISIBLE_DEVICES=0", "CUDA_VISIBLE_DEVICES=0"}},
+		/* None, by --gpu-bind=none in 22.05. */
+		{NULL, {"ROCR_VISIBLE_DEVICES=1", "CUDA_VISIBLE_DEVICES=0"}},
+	};
+
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		step_reset();
+		mock_setenv("CUDA_VISIBLE_DEVICES", "0");
+		mock_setenv("ROCR_VISIBLE_DEVICES", "0,1");
+		mock_setenv("SLURM_GPUS_ON_NODE", "2");
+		step_begin(&(struct asked){.site = "sysroot=/nonexistent",
+					   .option = "torch,gpus=map:1*2"});
+		if (rows[i].task_gpus)
+			mock_setenv("ROCR_VISIBLE_DEVICES", rows[i].task_gpus);
+		else
+			mock_unsetenv("ROCR_VISIBLE_DEVICES");
+		step_task();
+		print_message("# %s\n", rows[i].task_gpus ? rows[i].task_gpus : "none");
+		assert_variables(rows[i].variables);
+		step_end();
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -1562,6 +1597,7 @@ int main(void)
 		cmocka_unit_test(test_address),
 		cmocka_unit_test(test_local_address),
 		cmocka_unit_test(test_gpus),
+		cmocka_unit_test(test_users_devices),
 	};
 
 	/* The test's own environment is srun's in local context. */
