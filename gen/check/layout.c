@@ -343,7 +343,7 @@ static void layout_visible(struct check_job *job, const struct asked *asked)
 		set(per_task, exact(1), CHECK_BY_JOB, job->ntasks_per_gpu);
 }
 
-static void layout_cpus(struct check_job *job, const struct asked *asked)
+static void layout_cpus(struct check_job *job)
 {
 	struct check_amount *cpus = &job->amount[CHECK_CPUS_PER_TASK];
 	const struct check_number per_task = read_count(value_of(job->cpus_per_task));
@@ -352,7 +352,6 @@ static void layout_cpus(struct check_job *job, const struct asked *asked)
 	const struct check_number gpus = job->amount[CHECK_GPUS_PER_NODE].number;
 	const struct check_number tasks = job->amount[CHECK_NTASKS_PER_NODE].number;
 
-	(void)asked;
 	if (per_task.known) {
 		set(cpus, per_task, CHECK_BY_JOB, job->cpus_per_task);
 	} else if (tres && strncmp(tres, "cpu", 3) == 0) {
@@ -391,7 +390,7 @@ int check_layout_job(struct check_model *model)
 		layout_tasks(job, &asked);
 		layout_gpus(job, &asked);
 		layout_visible(job, &asked);
-		layout_cpus(job, &asked);
+		layout_cpus(job);
 	}
 	return 0;
 }
@@ -622,7 +621,7 @@ static void layout_step_gpus(const struct check_follow *follow, struct check_ste
 }
 
 /* mpirun of the batch shell: a rank for each task of the job, unless it is told. */
-static void layout_mpirun(const struct check_follow *follow, struct check_step *step)
+static void layout_mpirun(struct check_step *step)
 {
 	const struct check_launch *launch = step->command->launch;
 	const struct check_setting *world =
@@ -643,13 +642,12 @@ static void layout_mpirun(const struct check_follow *follow, struct check_step *
 			set(&step->amount[CHECK_NTASKS_PER_NODE],
 			    fullest(world->number, nodes), CHECK_BY_SUM, NULL);
 	}
-	(void)follow;
 }
 
 void check_layout_step(struct check_follow *follow, struct check_step *step)
 {
 	if (step->kind == CHECK_STEP_MPIRUN) {
-		layout_mpirun(follow, step);
+		layout_mpirun(step);
 		return;
 	}
 	layout_step_tasks(follow, step);

@@ -590,15 +590,13 @@ static bool is_all_exported(const char *list)
 }
 
 /* Whether the step has but the variables that are named; srun's own word wins. */
-static bool is_bare(const struct check_follow *follow, const struct check_step *step,
-		    const struct check_command *command)
+static bool is_bare(const struct check_step *step, const struct check_command *command)
 {
 	const struct check_assignment *variable = command->sees[CHECK_SLURM_EXPORT_ENV];
 	const struct script_use *job = step->job->export;
 
 	if (step->export && step->export->value)
 		return !is_all_exported(step->export->value);
-	(void)follow;
 	if (variable)
 		return !variable->unset && variable->value.constant &&
 		       !is_all_exported(variable->value.text);
@@ -723,7 +721,7 @@ static void follow_srun(struct check_follow *follow, struct check_command *comma
 		check_step_find(step, "exact") || check_step_find(step, "exclusive");
 	step->overlap = check_step_find(step, "overlap") != NULL;
 	step->whole = check_step_find(step, "whole") != NULL;
-	step->bare_environment = is_bare(follow, step, command);
+	step->bare_environment = is_bare(step, command);
 	check_layout_step(follow, step);
 	if (where != CHECK_ELSEWHERE)
 		follow->where = CHECK_STEP;
@@ -786,7 +784,6 @@ static void follow_launcher(struct check_follow *follow, const struct tool *tool
 			    struct check_command *command, size_t first)
 {
 	const struct check_command *parent = follow->parent;
-	struct check_command *child;
 	bool python;
 
 	command->operand = skip_options(tool, command, first);
@@ -801,11 +798,10 @@ static void follow_launcher(struct check_follow *follow, const struct tool *tool
 	}
 	follow->parent = command;
 	follow->program = true;
-	child = check_follow_words(follow, command->words + command->operand,
-				   command->words_count - command->operand);
+	check_follow_words(follow, command->words + command->operand,
+			   command->words_count - command->operand);
 	follow->program = false;
 	follow->parent = parent;
-	(void)child;
 }
 
 static const struct {

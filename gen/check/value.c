@@ -288,7 +288,6 @@ struct check_number check_value_number(const struct check_model *model,
 	int64_t number = 0;
 	bool negative;
 
-	(void)model;
 	if (value->expansions_count == 1 && value->expansions[0].at == 0 &&
 	    value->expansions[0].length == value->length)
 		return value->expansions[0].number;
