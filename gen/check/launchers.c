@@ -432,7 +432,9 @@ static void node_rank(struct rules *rules, const struct check_launch *launch)
 			       nodes) &&
 		    launch->tool == CHECK_ACCELERATE)
 			rules_fix(rules, "--machine_rank $SLURM_NODEID inside the step");
-	} else if (rank->value.constant && check_exact(&rank->number)) {
+	} else if (check_exact(&rank->number) && !rank->number.varies &&
+		   (rank->value.constant ||
+		    check_value_expands(&rank->value, "SLURM_LOCALID"))) {
 		if (rules_tell(rules, RULE_NODE_RANK, rank->range,
 			       "%s is " LL " on each of " LL " nodes", rank->name,
 			       rank->number.low, nodes))
