@@ -208,7 +208,7 @@ trainer() {
 	as_researcher scancel --batch --signal=USR1 "$job"
 	until_true 30 has "$job" 'JobState=COMPLETED'
 	[[ $(grep -c saved "$(home log)") -eq 4 ]]
-	[[ -e /usr/lib/python3/dist-packages/torch ]] || return 0
+	as_researcher sh -c "command -v torchrun" >/dev/null || return 0
 	# And the real one.
 	rm "$(home log)"
 	generated
@@ -249,8 +249,9 @@ trainer() {
 	job=$(as_researcher sbatch --parsable job.sh)
 	until_true 30 has "$job" 'Restarts=1'
 	until_true 30 as_researcher scontrol update "JobId=$job" StartTime=now
+	# It is COMPLETING at first, and its exit code may not be there yet.
 	until_true 60 has "$job" 'JobState=FAILED'
-	has "$job" 'ExitCode=7:0'
+	until_true 10 has "$job" 'ExitCode=7:0'
 	said 'try 1'
 	said 'not started again'
 }
