@@ -48,7 +48,7 @@ explained() {
 
 @test "every dialect: all GPUs of the node, the own one at LOCAL_RANK" {
 	local dialect rank
-	for dialect in gres gpus_per_node gpus_per_task; do
+	for dialect in gres gpus_per_node gpus_per_task gpus; do
 		job $dialect order >"$BATS_TEST_TMPDIR/found"
 		for rank in {0..7}; do
 			echo "$rank $((rank % 4)) 4"
@@ -59,7 +59,7 @@ explained() {
 
 @test "every dialect: the own GPU alone with mask" {
 	local dialect
-	for dialect in gres gpus_per_node gpus_per_task; do
+	for dialect in gres gpus_per_node gpus_per_task gpus; do
 		job $dialect mask >"$BATS_TEST_TMPDIR/found"
 		explained 1 | diff - "$BATS_TEST_TMPDIR/found"
 	done
