@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The parts of `srank doctor` that take what others send: records, listings, connections;
+ * and what it makes of files and of lists of interfaces.
+ */
+#include "spank/exec/digest.h"
+#include "spank/exec/names.h"
+#include "spank/exec/reach.h"
+#include "spank/exec/record.h"
+#include "spank/exec/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* ---- records ---- */
+
+static void records_come_back(void **state)
+{
+	struct exec_record record;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	int64_t number;
+
+	exec_record_put(out, "name", "%s", "two\nlines, a \\ and = signs");
+	exec_record_put(out, "number", "%d", -7);
+	exec_record_put(out, "empty", "%s", "");
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(exec_record_read(&record, text), 0);
+	assert_string_equal(exec_record_get(&record, "name"),
+			    "two\nlines, a \\ and = signs");
+	assert_true(exec_record_number(&record, "number", &number));
+	assert_int_equal(number, -7);
+	assert_string_equal(exec_record_get(&record, "empty"), "");
+	assert_false(exec_record_number(&record, "empty", &number));
+	assert_false(exec_record_number(&record, "name", &number));
+	assert_null(exec_record_get(&record, "none"));
+	assert_string_equal(exec_record_text(&record, "none"), "");
+	exec_record_clear(&record);
+	free(text);
+}
+
+/* Nothing that could move a terminal's cursor, or be taken for a line of ours. */
+static void records_are_made_harmless(void **state)
+{
+	struct exec_record record;
+	char *large = calloc(EXEC_RECORD_MAX + 1, 1);
+
+	assert_int_equal(exec_record_read(&record, "a=\x1b[2J\xff\nno line\n=b\n\nc=\\n\\"
+						   "x\\\nd=99999999999999999999\n"),
+			 0);
+	assert_int_equal(record.count, 3);
+	assert_string_equal(exec_record_get(&record, "a"), "?[2J?");
+	assert_string_equal(exec_record_get(&record, "c"), "\n\\x\\");
+	assert_false(exec_record_number(&record, "d", &(int64_t){0}));
+	exec_record_clear(&record);
+	memset(large, 'x', EXEC_RECORD_MAX);
+	assert_int_equal(exec_record_read(&record, large), -E2BIG);
+	exec_record_clear(&record);
+	/* More entries than there are: the first ones count. */
+	for (int i = 0; i < 2 * EXEC_RECORD_ENTRIES; i++)
+		sprintf(large + 4 * i, "k=%d\n", i % 10);
+	assert_int_equal(exec_record_read(&record, large), 0);
+	assert_int_equal(record.count, EXEC_RECORD_ENTRIES);
+	exec_record_clear(&record);
+	free(large);
+}
+
+/* ---- trees ---- */
+
+static void write_file(const char *folder, const char *name, const char *text)
+{
+	char path[512];
+	FILE *out;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	out = fopen(path, "w");
+	assert_non_null(out);
+	fputs(text, out);
+	assert_int_equal(fclose(out), 0);
+}
+
+static void make_folder(const char *folder, const char *name)
+{
+	char path[512];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static char *digest(const char *path, struct exec_digest *digest)
+{
+	char *listing = NULL;
+	size_t size;
+	FILE *out = open_memstream(&listing, &size);
+
+	exec_digest_tree(digest, path, 0, 10, out);
+	assert_int_equal(fclose(out), 0);
+	return listing;
+}
+
+static void trees_are_compared(void **state)
+{
+	char folder[] = "/tmp/srank-test-XXXXXX", text[256], command[64];
+	struct exec_digest first, second;
+	char *before, *after;
+
+	assert_non_null(mkdtemp(folder));
+	assert_int_equal(chdir(folder), 0);
+	make_folder(".", "code");
+	make_folder("code", "lib");
+	write_file("code", "lib.py", "a");
+	write_file("code/lib", "z.py", "");
+	write_file("code", "train.py", "1");
+	assert_int_equal(symlink("train.py", "code/link"), 0);
+	before = digest("code", &first);
+	assert_int_equal(first.error, 0);
+	assert_int_equal(first.files, 4);
+	assert_int_equal(first.bytes, 2);
+	/* FNV-1a of no byte is its basis, and of "a" a published test vector. All in a
+	 * folder comes before its next neighbour. */
+	assert_non_null(strstr(before, "0 cbf29ce484222325 code/lib/z.py\n"
+				       "0 af63dc4c8601ec8c code/lib.py\n"));
+	/* Times, modes and what Python and git write themselves do not count. */
+	make_folder("code", "__pycache__");
+	write_file("code/__pycache__", "x.pyc", "x");
+	make_folder("code", ".git");
+	write_file("code", "train.py", "1");
+	assert_int_equal(chmod("code/lib.py", 0600), 0);
+	after = digest("code", &second);
+	assert_int_equal(first.hash, second.hash);
+	exec_digest_compare(before, after, 0, text, sizeof(text));
+	assert_string_equal(text, "");
+	free(after);
+	/* Contents, names and links do. */
+	write_file("code", "train.py", "2");
+	assert_int_equal(rename("code/lib/z.py", "code/lib/y.py"), 0);
+	after = digest("code", &second);
+	assert_int_not_equal(first.hash, second.hash);
+	exec_digest_compare(before, after, 0, text, sizeof(text));
+	assert_string_equal(text, "code/lib/y.py (only there), code/lib/z.py (missing "
+				  "there), code/train.py");
+	exec_digest_compare(before, after, 1, text, sizeof(text));
+	assert_string_equal(text, "");
+	/* More than three are not named. */
+	exec_digest_compare(before, "", 0, text, sizeof(text));
+	assert_string_equal(text, "code/lib/z.py (missing there), code/lib.py (missing "
+				  "there), code/link (missing there), ...");
+	exec_digest_compare(before, "0 zz\nnonsense\n0 0123456789abcdef\n\n0 ", 0, text,
+			    16);
+	free(after);
+	free(before);
+	free(digest("code/lib.py", &first));
+	assert_int_equal(first.files, 1);
+	free(digest("nowhere", &first));
+	assert_int_equal(first.error, -ENOENT);
+	assert_string_equal(first.fault, "nowhere");
+	/* A pipe is not waited for. */
+	assert_int_equal(mkfifo("code/pipe", 0600), 0);
+	free(digest("code", &first));
+	assert_int_equal(first.error, 0);
+	assert_int_equal(chdir("/"), 0);
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	assert_int_equal(system(command), 0);
+}
+
+/* ---- interfaces ---- */
+
+static const struct {
+	const char *list, *name;
+	bool nccl, gloo;
+} lists[] = {
+	{"eth0", "eth0", true, true},         {"eth", "eth0", true, false},
+	{"=eth", "eth0", false, false},       {"=eth0", "eth0", true, false},
+	{"ib,eth", "eth1", true, false},      {"ib0,eth1", "eth1", true, true},
+	{"^eth", "eth0", false, false},       {"^eth", "ib0", true, false},
+	{"^=eth", "eth0", true, false},       {"^docker0", "lo", true, false},
+	{"bond0", "bond0.2093", true, false}, {"=bond0", "bond0.2093", false, false},
+	{"", "eth0", false, false},           {",,", "eth0", false, false},
+	{"eth00", "eth0", false, false},
+};
+
+static void lists_take_interfaces(void **state)
+{
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		assert_int_equal(exec_nccl_takes(lists[i].list, lists[i].name),
+				 lists[i].nccl);
+		if (lists[i].list[0] != '^' && lists[i].list[0] != '=')
+			assert_int_equal(exec_gloo_takes(lists[i].list, lists[i].name),
+					 lists[i].gloo);
+	}
+}
+
+static void names_resolve_or_say_why(void **state)
+{
+	struct exec_resolved resolved;
+	struct exec_interfaces interfaces;
+
+	exec_resolve("127.0.0.1", 3000, &resolved);
+	assert_int_equal(resolved.count, 1);
+	assert_true(exec_address_is_loopback(&resolved.address[0]));
+	exec_resolve("no name at all", 3000, &resolved);
+	assert_int_equal(resolved.count, 0);
+	assert_true(resolved.error[0]);
+	exec_interfaces_read(&interfaces);
+	assert_int_equal(exec_address_parse(&resolved.address[0], "127.0.0.1", 1), 0);
+	for (uint32_t i = 0; i < interfaces.count; i++) {
+		if (interfaces.of[i].loopback && interfaces.of[i].up)
+			assert_int_equal(exec_interfaces_route(
+						 &interfaces, &resolved.address[0], NULL),
+					 (int)i);
+	}
+}
+
+/* ---- connections ---- */
+
+#define TOKEN UINT64_C(0x0123456789abcdef)
+
+static struct exec_server *serve(uint16_t *port, uint32_t records)
+{
+	struct exec_server *server;
+	int fd;
+
+	*port = 0;
+	fd = exec_listen(port);
+	assert_true(fd >= 0 && *port);
+	assert_int_equal(exec_server_start(&server, &fd, 1, TOKEN, records), 0);
+	return server;
+}
+
+static struct exec_target target_of(uint16_t port, enum exec_wire_op op)
+{
+	struct exec_target target = {.token = TOKEN, .op = op};
+
+	assert_int_equal(exec_address_parse(&target.address, "127.0.0.1", port), 0);
+	return target;
+}
+
+static void ranks_reach_each_other(void **state)
+{
+	uint16_t port, taken;
+	struct exec_server *server = serve(&port, 1);
+	struct exec_target targets[3] = {
+		target_of(port, EXEC_WIRE_PING),
+		target_of(port, EXEC_WIRE_LISTING),
+		target_of(port, EXEC_WIRE_RECORD),
+	};
+	char **texts, *large = malloc(1 << 20);
+
+	taken = port;
+	assert_int_equal(exec_listen(&taken), -EADDRINUSE);
+	/* More than one buffer of the kernel's holds. */
+	memset(large, 'x', (1 << 20) - 1);
+	large[(1 << 20) - 1] = '\0';
+	exec_server_offer(server, large);
+	targets[2].text = "a=b\n";
+	exec_reach(targets, 3, 3000);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(targets[i].reached, EXEC_REACHED);
+	assert_true(targets[0].round_trip > 0);
+	/* One machine has one clock. */
+	assert_true(llabs(targets[0].ahead) <= targets[0].round_trip);
+	assert_string_equal(targets[1].answer, large);
+	free(targets[1].answer);
+	free(large);
+	/* There is room for one. */
+	exec_reach(&targets[2], 1, 3000);
+	assert_int_equal(exec_server_collect(server, 1, 3, &texts), 1);
+	assert_string_equal(texts[0], "a=b\n");
+	free(texts[0]);
+	free(texts);
+	exec_server_stop(&server);
+	exec_reach(targets, 1, 3000);
+	assert_int_equal(targets[0].reached, EXEC_REFUSED);
+}
+
+static void strangers_are_told_apart(void **state)
+{
+	uint16_t port, silent = 0;
+	struct exec_server *server = serve(&port, 1);
+	struct exec_target target = target_of(port, EXEC_WIRE_PING);
+	int fd = exec_listen(&silent);
+
+	/* Another step. */
+	target.token++;
+	exec_reach(&target, 1, 3000);
+	assert_int_equal(target.reached, EXEC_OTHER);
+	/* Who says nothing. */
+	target = target_of(silent, EXEC_WIRE_PING);
+	exec_reach(&target, 1, 200);
+	assert_int_equal(target.reached, EXEC_OTHER);
+	close(fd);
+	exec_server_stop(&server);
+}
+
+/* Whatever is sent, the server goes on, and keeps none of it. */
+static void garbage_does_no_harm(void **state)
+{
+	static const struct {
+		const char *bytes;
+		size_t length;
+	} garbage[] = {
+		{"", 0},
+		{"GET / HTTP/1.0\r\n\r\n", 18},
+		{EXEC_WIRE_MAGIC, 8},
+		{EXEC_WIRE_MAGIC
+		 "\x01\x23\x45\x67\x89\xab\xcd\xef\0\0\0\0\0\0\0\x03\xff\xff\xff"
+		 "\xff\xff\xff\xff\xff",
+		 32},
+		{EXEC_WIRE_MAGIC
+		 "\x01\x23\x45\x67\x89\xab\xcd\xef\0\0\0\0\0\0\0\x03\0\0\0\0\0"
+		 "\0\0\x09"
+		 "half",
+		 36},
+		{EXEC_WIRE_MAGIC
+		 "\x01\x23\x45\x67\x89\xab\xcd\xef\0\0\0\0\0\0\0\x63\0\0\0\0\0"
+		 "\0\0\0",
+		 32},
+	};
+	uint16_t port;
+	struct exec_server *server = serve(&port, 4);
+	struct exec_target target = target_of(port, EXEC_WIRE_PING);
+	char **texts;
+
+	for (size_t i = 0; i < sizeof(garbage) / sizeof(*garbage); i++) {
+		int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+		assert_int_equal(connect(fd, (const struct sockaddr *)&target.address,
+					 exec_address_length(&target.address)),
+				 0);
+		assert_int_equal(
+			send(fd, garbage[i].bytes, garbage[i].length, MSG_NOSIGNAL),
+			garbage[i].length);
+		close(fd);
+		exec_reach(&target, 1, 3000);
+		assert_int_equal(target.reached, EXEC_REACHED);
+	}
+	assert_int_equal(exec_server_collect(server, 1, 0, &texts), 0);
+	free(texts);
+	exec_server_stop(&server);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(records_come_back),
+		cmocka_unit_test(records_are_made_harmless),
+		cmocka_unit_test(trees_are_compared),
+		cmocka_unit_test(lists_take_interfaces),
+		cmocka_unit_test(names_resolve_or_say_why),
+		cmocka_unit_test(ranks_reach_each_other),
+		cmocka_unit_test(strangers_are_told_apart),
+		cmocka_unit_test(garbage_does_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
