@@ -37,11 +37,28 @@ static bool has_directive(const char *script, const char *option)
 	return false;
 }
 
-/* In one of its three ways, of which sbatch takes one at a time. */
-static bool has_memory(const char *script)
+/* True when the script says what the option says, be it by another one. */
+static bool has_said(const char *script, const char *option)
 {
-	return has_directive(script, "mem") || has_directive(script, "mem-per-cpu") ||
-	       has_directive(script, "mem-per-gpu");
+	/* Of each line one is taken at a time. */
+	static const char *const groups[][4] = {
+		{"mem", "mem-per-cpu", "mem-per-gpu"},
+		{"requeue", "no-requeue"},
+	};
+
+	if (has_directive(script, option))
+		return true;
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++) {
+		bool member = false, said = false;
+
+		for (const char *const *name = groups[i]; *name; name++) {
+			member |= strcmp(*name, option) == 0;
+			said |= has_directive(script, *name);
+		}
+		if (member && said)
+			return true;
+	}
+	return false;
 }
 
 /* ENTRY, "NAME=value", is a variable of LIST, a text of names separated by blanks. */
@@ -69,8 +86,7 @@ static bool is_kept(const struct cli_command *command, const char *entry,
 			continue;
 		/* Numbers of the plan count whether the script says them itself or not.
 		 */
-		if (!option->owned && !has_directive(script, option->name) &&
-		    !(strcmp(option->name, "mem") == 0 && has_memory(script)))
+		if (!option->owned && !has_said(script, option->name))
 			return true;
 		cli_say(command, "note: %.*s is not handed to sbatch: %s",
 			(int)strcspn(entry, "="), entry,

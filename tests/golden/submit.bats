@@ -153,6 +153,19 @@ has() {
 	refute grep -q SBATCH_ACCOUNT words
 }
 
+@test "a variable that says the opposite, or the same in another way, is not handed on" {
+	export SBATCH_REQUEUE=1 SBATCH_NO_REQUEUE=1 SBATCH_MEM_PER_NODE=1G SBATCH_ARRAY_INX=0-3
+	srank submit job.yaml -s batch.requeue=false -s resources.mem=null -s resources.mem_per_gpu=1G
+	refute has SBATCH_REQUEUE
+	refute has SBATCH_NO_REQUEUE
+	refute has SBATCH_MEM_PER_NODE
+	has SBATCH_ARRAY_INX
+	srank submit job.yaml -s resources.mem=null -s batch.array=0-1
+	has SBATCH_REQUEUE
+	has SBATCH_MEM_PER_NODE
+	refute has SBATCH_ARRAY_INX
+}
+
 @test "inside a job its own variables do not go on" {
 	export SLURM_JOB_ID=1 SLURM_GPUS_PER_NODE=4 SLURM_MEM_PER_NODE=1 SLURM_CONF=/etc/x.conf OTHER=1
 	srank submit job.yaml
