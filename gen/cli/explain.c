@@ -39,6 +39,7 @@ enum slurm_variable {
 	NODENAME,
 	DISTRIBUTION,
 	PLANE_SIZE,
+	GPUS_ON_NODE,
 	DEVICES,
 	SLURM_VARIABLES,
 };
@@ -56,6 +57,7 @@ static const char *const slurm_names[] = {
 	[NODENAME] = "SLURMD_NODENAME",
 	[DISTRIBUTION] = "SLURM_DISTRIBUTION",
 	[PLANE_SIZE] = "SLURM_DIST_PLANESIZE",
+	[GPUS_ON_NODE] = "SLURM_GPUS_ON_NODE",
 	[DEVICES] = NULL, /* by vendor */
 };
 
@@ -116,16 +118,11 @@ static const char *look_up(const char *name, void *arg)
 /* The devices that Slurm lets the task see: with --gpus-per-task its own, else all. */
 static void make_devices(struct task *task, const struct cli_place *place)
 {
-	static const enum launch_gpu_variable variables[] = {
-		[LAUNCH_VENDOR_UNKNOWN] = LAUNCH_GPU_CUDA,
-		[LAUNCH_VENDOR_NVIDIA] = LAUNCH_GPU_CUDA,
-		[LAUNCH_VENDOR_AMD] = LAUNCH_GPU_ROCR,
-		[LAUNCH_VENDOR_INTEL] = LAUNCH_GPU_ZE,
-	};
+	const struct launch_facts nothing = {0};
 	uint32_t count = place->own ? place->each : place->gpus.count;
 	size_t at = 0;
 
-	task->devices = launch_gpu_variables[variables[place->gpus.vendor]];
+	task->devices = launch_gpus_variable(&place->gpus, &nothing);
 	/* Numbers of at most five digits, and commas, fit. */
 	for (uint32_t i = 0; i < count && i < place->gpus.count; i++)
 		at += (size_t)snprintf(task->slurm[DEVICES] + at,
@@ -162,6 +159,8 @@ static int make_facts(const struct explain *explain, struct launch_facts *facts,
 		PRINT(&task, DISTRIBUTION, "plane");
 		PRINT(&task, PLANE_SIZE, "%" PRIu32, place->plane_size);
 	}
+	if (place->gpus.count)
+		PRINT(&task, GPUS_ON_NODE, "%" PRIu32, place->gpus.count);
 	make_devices(&task, place);
 	rc = launch_facts_read(facts, look_up, &task, err);
 	facts->ncpus = plan_value(plan, PLAN_CPUS_PER_TASK);

@@ -44,6 +44,7 @@ static const struct {
 	const char *unset[4]; /* ended by NULL */
 	bool fixed;           /* the order of the list does not count */
 } vendors[] = {
+	[LAUNCH_VENDOR_UNKNOWN] = {LAUNCH_GPU_VARIABLES, {0}, false},
 	[LAUNCH_VENDOR_NVIDIA] = {LAUNCH_GPU_CUDA, {0}, false},
 	[LAUNCH_VENDOR_AMD] = {LAUNCH_GPU_ROCR,
 			       {"HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES",
@@ -52,6 +53,11 @@ static const struct {
 	/* A mask indeed (parseAffinityMask() in Intel's compute-runtime). */
 	[LAUNCH_VENDOR_INTEL] = {LAUNCH_GPU_ZE, {0}, true},
 };
+
+enum launch_gpu_variable launch_vendor_variable(enum launch_vendor vendor)
+{
+	return vendors[vendor].set;
+}
 
 bool launch_gpus_are_ordered(const struct launch_gpus *gpus)
 {
@@ -541,7 +547,7 @@ static uint32_t find_variables(const struct launch_gpus *gpus,
 			       const struct launch_facts *facts)
 {
 	if (gpus->vendor != LAUNCH_VENDOR_UNKNOWN)
-		return UINT32_C(1) << vendors[gpus->vendor].set;
+		return UINT32_C(1) << launch_vendor_variable(gpus->vendor);
 	return facts->gpu_variables ? facts->gpu_variables
 				    : UINT32_C(1) << LAUNCH_GPU_CUDA;
 }

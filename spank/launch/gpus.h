@@ -41,6 +41,10 @@ enum launch_gpu_variable {
  */
 extern const char *const launch_gpu_variables[LAUNCH_GPU_VARIABLES];
 
+/* The one that VENDOR's runtime reads; LAUNCH_GPU_VARIABLES when the vendor is unknown.
+ */
+enum launch_gpu_variable launch_vendor_variable(enum launch_vendor vendor);
+
 struct launch_gpu {
 	/* Token in the vendor's variable: index, UUID, MIG instance. */
 	char name[LAUNCH_GPU_NAME_MAX];

@@ -445,12 +445,12 @@ static bool find_cards(const struct launch_cards *cards, const struct launch_gpu
  */
 static const struct {
 	void (*read)(struct launch_cards *cards, const struct launch_tree *tree);
-	enum launch_gpu_variable variable; /* the vendor's */
+	enum launch_vendor vendor;
 	bool certain;
-} sources[] = {{launch_cards_nvidia, LAUNCH_GPU_CUDA, true},
-	       {launch_cards_amd, LAUNCH_GPU_ROCR, false},
-	       {launch_cards_intel, LAUNCH_GPU_ZE, false},
-	       {launch_cards_pci, LAUNCH_GPU_VARIABLES, false}};
+} sources[] = {{launch_cards_nvidia, LAUNCH_VENDOR_NVIDIA, true},
+	       {launch_cards_amd, LAUNCH_VENDOR_AMD, false},
+	       {launch_cards_intel, LAUNCH_VENDOR_INTEL, false},
+	       {launch_cards_pci, LAUNCH_VENDOR_UNKNOWN, false}};
 
 /*
  * The cards behind the list. A node may have GPUs of two vendors, each with its Flags in
@@ -463,7 +463,9 @@ static bool search(const struct launch_gpus *gpus, uint32_t variables,
 {
 	for (int other = 0; other < 2; other++) {
 		for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
-			bool set = variables >> sources[i].variable & 1;
+			bool set =
+				variables >> launch_vendor_variable(sources[i].vendor) &
+				1;
 
 			if (set == other)
 				continue;

@@ -188,6 +188,10 @@ place() {
 	srank explain job.yaml --machine amd.yaml >out
 	grep -qx '  ROCR_VISIBLE_DEVICES=1,0' out
 	refute grep -q CUDA_ out
+	# A variable of the user's that is not AMD's, Slurm leaves as it is.
+	srank explain job.yaml --machine amd.yaml -s env.CUDA_VISIBLE_DEVICES=0 >out
+	grep -qx '  ROCR_VISIBLE_DEVICES=1,0' out
+	refute grep -q CUDA_ out
 }
 
 @test "a recorded tree" {
