@@ -676,7 +676,7 @@ void rules_steps(struct rules *rules)
 				   command->words[0].range,
 				   "a task that fails does not end the others");
 		if (command->stage + 1 < command->stages && !command->pipefail &&
-		    !command->substitute)
+		    !command->substitute && !runs_trivial(model, step))
 			rules_tell(rules, RULE_PIPE_HIDES_STATUS, command->range,
 				   "the exit code of this step is lost in the pipe");
 	}

@@ -157,6 +157,12 @@ job() {
 	srank check --sbatch=--nodes=2 job.sbatch
 }
 
+@test "what the environment says goes before the header, where it is asked for" {
+	job 'srun -c 4 python a.py'
+	[[ $(SBATCH_EXPORT=NONE srank check job.sbatch) == '' ]]
+	[[ $(SBATCH_EXPORT=NONE srank check --environment job.sbatch) == *export-without-all* ]]
+}
+
 @test "the site profile gives Slurm's version and the partition's limits" {
 	printf '%s\n' 'slurm: "24.11"' \
 		'partitions: {gpu: {nodes: 2, cpus_per_node: 16, mem: 64G, time: 1-0}}' >site.yaml
