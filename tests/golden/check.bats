@@ -60,6 +60,33 @@ says() {
 	srank check --format=gcc "$1" | grep -qE "^$1:$2:[0-9]+: [a-z]+: .*\[$3\]$"
 }
 
+# severity SCRIPT RULE: as gcc's lines have it.
+severity() {
+	srank check --format=gcc "$1" | sed -nE "s/^[^:]*:[0-9]+:[0-9]+: ([a-z]+): .*\\[$2\\]\$/\1/p" | sort -u | paste -sd,
+}
+
+@test "severities follow what happens" {
+	printf '%s\n' '#!/bin/bash' '# SBATCH --ntasks=2' 'srun ./a' >spaced.sbatch
+	printf '%s\n' '#!/bin/bash' '#sbatch --ntasks=2' 'srun ./a' >small.sbatch
+	[[ $(severity spaced.sbatch misspelt-directive) == warning ]]
+	[[ $(severity small.sbatch misspelt-directive) == error ]]
+	# Twice the same number of GPUs is refused by 26.05 only, another number fails everywhere.
+	printf '%s\n' '#!/bin/bash' '#SBATCH --gres=gpu:4' '#SBATCH --gpus-per-node=4' 'srun ./a' >same.sbatch
+	sed 's/node=4/node=8/' same.sbatch >other.sbatch
+	[[ $(severity same.sbatch conflicting-gpu-requests) == note,warning ]]
+	[[ $(severity other.sbatch conflicting-gpu-requests) == error,note ]]
+	# A program of MPI's takes the first device that it sees.
+	printf '%s\n' '#!/bin/bash' '#SBATCH --ntasks=4 --gpus-per-node=4' 'srun --gpu-bind=closest ./a' >mpi.sbatch
+	sed 's,[.]/a,python a.py,' mpi.sbatch >python.sbatch
+	[[ $(severity mpi.sbatch gpu-bind-closest) == note ]]
+	[[ $(severity python.sbatch gpu-bind-closest) == warning ]]
+	# One task that is told to have one CPU may be meant so.
+	printf '%s\n' '#!/bin/bash' '#SBATCH --ntasks=1 --gpus-per-node=1 --cpus-per-task=1' 'srun python a.py' >one.sbatch
+	sed 's/ntasks=1/ntasks=2/' one.sbatch >two.sbatch
+	[[ $(severity one.sbatch one-cpu-per-gpu-task) == note ]]
+	[[ $(severity two.sbatch one-cpu-per-gpu-task) == warning ]]
+}
+
 @test "the documents' job on two nodes: every claim that is wrong" {
 	cp "$scripts"/seeds/*.sbatch .
 	says two-nodes.sbatch 16 torchrun-times-ntasks
