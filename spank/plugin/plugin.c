@@ -271,6 +271,30 @@ int slurm_spank_local_user_init(spank_t spank, int argc, char **argv)
 	return 0;
 }
 
+/*
+ * More devices than can be bound, or such that none of us has seen: who asked for the
+ * plugin is told, and where default=on alone has switched it on, they stay as they are.
+ */
+static int locate_gpus(const char *step_gpus)
+{
+	struct launch_error err = {""};
+	int r;
+
+	step.gpus = calloc(1, sizeof(*step.gpus));
+	if (!step.gpus)
+		return -ENOMEM;
+	r = launch_gpus_read(step.gpus, step.devices.gpus, step.devices.gpu_variables,
+			     step_gpus, srank_options_sysroot(), &err);
+	if (r && step.settings.asked)
+		return launch_error_set(&step.error, r, "%s", err.text);
+	if (r) {
+		slurm_verbose("srank: %s", err.text);
+		free(step.gpus);
+		step.gpus = NULL;
+	}
+	return 0;
+}
+
 /* The GPUs of the step on this node, and where they sit. */
 static void find_gpus(spank_t spank)
 {
@@ -278,13 +302,8 @@ static void find_gpus(spank_t spank)
 	int r;
 
 	r = srank_source_devices(spank, &step.devices, &step_gpus);
-	if (r == 0 && step.devices.gpus && step.settings.gpus != LAUNCH_GPUS_NONE) {
-		step.gpus = calloc(1, sizeof(*step.gpus));
-		r = step.gpus ? launch_gpus_read(step.gpus, step.devices.gpus,
-						 step.devices.gpu_variables, step_gpus,
-						 srank_options_sysroot(), &step.error)
-			      : -ENOMEM;
-	}
+	if (r == 0 && step.devices.gpus && step.settings.gpus != LAUNCH_GPUS_NONE)
+		r = locate_gpus(step_gpus);
 	if (r)
 		keep_error("GPUs of this node", r);
 	free(step_gpus);

@@ -1523,6 +1523,40 @@ static void test_gpus(void **state)
 	assert_int_equal(system(command), 0);
 }
 
+/* More devices than gpus= takes end the step of who asked, and of nobody else. */
+static void test_many_devices(void **state)
+{
+	static const struct {
+		struct asked asked;
+		bool ends;
+	} rows[] = {
+		{{.option = "torch"}, true},
+		{{.site = "default=on", .srank = "torch"}, true},
+		{{.site = "default=on"}, false},
+		{{.option = "torch,gpus=none"}, false},
+	};
+	char list[512] = "0";
+
+	for (int i = 1; i < 65; i++)
+		snprintf(list + strlen(list), sizeof(list) - strlen(list), ",%d", i);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		print_message("# row %zu\n", i);
+		step_reset();
+		mock_setenv("CUDA_VISIBLE_DEVICES", list);
+		step_begin(&rows[i].asked);
+		if (rows[i].ends) {
+			assert_int_equal(step_task_status(), 1);
+			assert_logged("error: srank: the step has more than 64 GPUs");
+		} else {
+			step_task();
+			assert_int_equal(count_logged("error: "), 0);
+			assert_string_equal(mock_getenv("CUDA_VISIBLE_DEVICES"), list);
+			assert_non_null(mock_getenv("MASTER_PORT"));
+		}
+		step_end();
+	}
+}
+
 /*
  * Slurm sets ROCR_VISIBLE_DEVICES alone, of a make that nothing shows here, and the user
  * has a CUDA_VISIBLE_DEVICES: what Slurm then does to the task shows in its own only.
@@ -1597,6 +1631,7 @@ int main(void)
 		cmocka_unit_test(test_address),
 		cmocka_unit_test(test_local_address),
 		cmocka_unit_test(test_gpus),
+		cmocka_unit_test(test_many_devices),
 		cmocka_unit_test(test_users_devices),
 	};
 
