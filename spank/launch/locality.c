@@ -463,9 +463,8 @@ static bool search(const struct launch_gpus *gpus, uint32_t variables,
 {
 	for (int other = 0; other < 2; other++) {
 		for (size_t i = 0; i < sizeof(sources) / sizeof(*sources); i++) {
-			bool set =
-				variables >> launch_vendor_variable(sources[i].vendor) &
-				1;
+			enum launch_vendor vendor = sources[i].vendor;
+			bool set = variables >> launch_vendor_variable(vendor) & 1;
 
 			if (set == other)
 				continue;
