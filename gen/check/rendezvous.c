@@ -12,8 +12,9 @@
 
 #define LL "%" PRId64
 
-/* Linux's default net.ipv4.ip_local_port_range begins here. */
+/* Linux's default net.ipv4.ip_local_port_range. */
 #define EPHEMERAL_FIRST 32768
+#define EPHEMERAL_LAST  60999
 #define PORT_FIRST      1024
 #define PORT_LAST       65535
 
@@ -643,12 +644,12 @@ static void port(struct rules *rules, const char *name, const struct check_value
 	if (exact > 0 && !whole) {
 		rules_tell(rules, RULE_FIXED_PORT, where, "%s is " LL " in every job%s",
 			   name, exact,
-			   exact >= EPHEMERAL_FIRST
+			   exact >= EPHEMERAL_FIRST && exact <= EPHEMERAL_LAST
 				   ? ", and among those that the system gives to clients"
 				   : "");
 		return;
 	}
-	if (number->high >= EPHEMERAL_FIRST)
+	if (number->high >= EPHEMERAL_FIRST && number->low <= EPHEMERAL_LAST)
 		rules_tell(rules, RULE_PORT_EPHEMERAL, where,
 			   exact > 0 ? "%s is " LL
 				       ", which the system may give to a client"
