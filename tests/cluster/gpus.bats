@@ -689,14 +689,14 @@ all_that_is_left_is_ordered()
 # that Slurm was said to give and of those that it gave. Explain follows 22.05; later ones differ, in
 # a job of whole nodes, where the CPUs of a task are no whole cores.
 @test "explain foretells the tasks of a job" {
-	local job=$BATS_TEST_TMPDIR/job.yaml srun spec only told version
+	local srun spec only told version
 	version=$(user srun --version)
-	echo '{name: job, launcher: torch, run: {script: a.py}, resources: {nodes: 1, gpus_per_node: 8}}' >"$job"
+	echo '{name: job, launcher: torch, run: {script: a.py}, resources: {nodes: 1, gpus_per_node: 8}}' | write job.yaml
+	give "$top/docs/examples/machines/dgx-a100.yaml"
 	while IFS='|' read -r srun spec only; do
 		[[ $version == *" $only"* ]] || continue
 		good srun -N1 --gres=gpu:8 $srun --srank=torch,verbose true
-		told=$("$SRANK_BIN" explain "$job" $spec --machine "$top/docs/examples/machines/dgx-a100.yaml" |
-			sed -n '/^all tasks/,$p')
+		told=$(user srank explain job.yaml $spec --machine dgx-a100.yaml | sed -n '/^all tasks/,$p')
 		diff <(tasks) <(echo "$told") || {
 			echo "srun $srun" >&2
 			return 1
