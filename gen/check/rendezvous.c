@@ -726,6 +726,9 @@ static struct script_range digits_at(const struct check_model *model,
 
 	while (range.end > range.begin && text[range.end - 1] != ':')
 		range.end--;
+	/* "$MASTER_ADDR":"$MASTER_PORT" */
+	if (range.end > range.begin && text[range.end] == '"')
+		range.end++;
 	if (range.end == range.begin || text[range.end] != '$')
 		return endpoint->range;
 	range.end += text[range.end + 1] == '{' ? 2 : 1;

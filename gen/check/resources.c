@@ -309,15 +309,24 @@ static void heterogeneous(struct rules *rules)
 
 static bool feeds_gpus(const struct check_launch *launch)
 {
+	static const char *const modules[] = {"venv", "pip", "virtualenv", "ensurepip"};
+
 	switch (launch->tool) {
 	case CHECK_TORCHRUN:
 	case CHECK_TORCH_LAUNCH:
 	case CHECK_ACCELERATE:
 	case CHECK_DEEPSPEED:
+		return true;
 	case CHECK_PYTHON:
+		for (size_t i = 0; launch->module && launch->program &&
+				   i < sizeof(modules) / sizeof(*modules);
+		     i++) {
+			if (strcmp(launch->program->text, modules[i]) == 0)
+				return false;
+		}
 		return true;
 	default:
-		return launch->distributed;
+		return false;
 	}
 }
 

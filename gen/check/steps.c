@@ -140,9 +140,10 @@ static void ntasks_per_node(struct rules *rules, const struct check_step *step)
 	if (check_step_find(step, "nodes") && rules_since(rules, 2411))
 		return;
 	if (!rules_tell(rules, RULE_SRUN_NTASKS_PER_NODE_IGNORED, use->range,
-			"srun starts the job's " LL " tasks and ignores "
+			"srun%s starts the job's " LL " tasks and ignores "
 			"--ntasks-per-node=" LL,
-			tasks, want))
+			check_step_find(step, "nodes") ? " before 24.11" : "", tasks,
+			want))
 		return;
 	if (nodes > 0)
 		rules_fix(rules,
