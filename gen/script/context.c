@@ -713,6 +713,7 @@ int script_context(struct script_work *work, struct script_value **result)
 	add_folder(work, root, "workdir",
 		   plan->components_count ? first->run.workdir : plan->run.workdir);
 	add_true(root, "preflight", &spec->preflight);
+	script_value_flag(root, "doctor", !plan->launcher->bare);
 	handled = add_handler(work, root);
 	/* A launcher of ranks would die of a signal that is meant for them. */
 	passed = plan->batch.signal_parts.name && plan->shape == LAUNCH_NODE;

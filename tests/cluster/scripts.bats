@@ -363,7 +363,14 @@ trainer() {
 	END
 	runs 60
 	[[ $(grep -c started "$(home log)") -eq 4 ]]
+	said '^srank doctor: 4 ranks on 2 nodes'
+	said '^verdict: fine'
 	rm "$(home log)"
+	runs 60 -s resources.nodes=1 -s resources.gpus_per_node=1
+	said '^srank doctor: 1 rank'
+	said '^started'
+	rm "$(home log)"
+	generated
 	as_researcher sed -i 's/gres=gpu:2/gres=gpu:1/' job.sh
 	run job_ends 60 job.sh
 	[[ $status -ne 0 ]]
