@@ -356,14 +356,10 @@ enum launch_distance cli_place_farthest(const struct cli_place *place, uint32_t 
 {
 	enum launch_distance farthest = LAUNCH_DISTANCE_UNKNOWN;
 
-	for (uint64_t set = cli_place_gpus(place, worker); set; set &= set - 1) {
-		enum launch_distance distance =
-			cli_place_distance(place, worker, (uint32_t)__builtin_ctzll(set));
-
-		if (distance != LAUNCH_DISTANCE_UNKNOWN &&
-		    (farthest == LAUNCH_DISTANCE_UNKNOWN || distance > farthest))
-			farthest = distance;
-	}
+	for (uint64_t set = cli_place_gpus(place, worker); set; set &= set - 1)
+		farthest = launch_distance_farther(
+			farthest, cli_place_distance(place, worker,
+						     (uint32_t)__builtin_ctzll(set)));
 	return farthest;
 }
 

@@ -240,9 +240,7 @@ static int add_slurm_order(struct exec_source *source, const struct exec_layout 
 
 static bool is_arbitrary(void)
 {
-	const char *distribution = getenv("SLURM_DISTRIBUTION");
-
-	return distribution && strncmp(distribution, "arbitrary", 9) == 0;
+	return launch_layout_of(getenv("SLURM_DISTRIBUTION")) == LAUNCH_LAYOUT_ARBITRARY;
 }
 
 int exec_source_open(struct exec_source *source, struct exec_pmix *pmix,

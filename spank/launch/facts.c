@@ -264,7 +264,7 @@ static int read_devices(const struct reader *reader, uint32_t among)
  * Slurm's default, which numbers as block does: it is cyclic only when there are no more
  * tasks than nodes.
  */
-static int read_layout(const struct reader *reader)
+enum launch_layout launch_layout_of(const char *distribution)
 {
 	static const struct {
 		const char *word;
@@ -275,20 +275,25 @@ static int read_layout(const struct reader *reader)
 		{"plane", LAUNCH_LAYOUT_PLANE},
 		{"arbitrary", LAUNCH_LAYOUT_ARBITRARY},
 	};
-	struct launch_facts *facts = reader->facts;
-	const char *text = look_up(reader, "SLURM_DISTRIBUTION");
 	size_t length;
-	int r;
 
-	if (!text)
-		return 0;
-	length = strcspn(text, ":,=");
-	facts->layout = LAUNCH_LAYOUT_OTHER;
+	if (!distribution || !*distribution)
+		return LAUNCH_LAYOUT_BLOCK;
+	length = strcspn(distribution, ":,=");
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		if (strlen(words[i].word) == length &&
-		    strncmp(text, words[i].word, length) == 0)
-			facts->layout = words[i].layout;
+		    strncmp(distribution, words[i].word, length) == 0)
+			return words[i].layout;
 	}
+	return LAUNCH_LAYOUT_OTHER;
+}
+
+static int read_layout(const struct reader *reader)
+{
+	struct launch_facts *facts = reader->facts;
+	int r;
+
+	facts->layout = launch_layout_of(look_up(reader, "SLURM_DISTRIBUTION"));
 	facts->head_uncertain = facts->layout == LAUNCH_LAYOUT_ARBITRARY;
 	if (facts->layout != LAUNCH_LAYOUT_PLANE)
 		return 0;

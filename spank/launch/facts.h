@@ -21,6 +21,9 @@ enum launch_layout {
 	LAUNCH_LAYOUT_OTHER,     /* not known */
 };
 
+/* What SLURM_DISTRIBUTION says; NULL: it is not set. */
+enum launch_layout launch_layout_of(const char *distribution);
+
 struct launch_facts {
 	/* The step; in a heterogeneous one the whole step, not a component. */
 	uint32_t job_id;

@@ -133,6 +133,15 @@ enum launch_distance launch_gpu_distance(const struct launch_gpu *gpu,
 	return measure(gpu, mask, &off);
 }
 
+enum launch_distance launch_distance_farther(enum launch_distance a,
+					     enum launch_distance b)
+{
+	/* Which is the last one of them. */
+	if (a == LAUNCH_DISTANCE_UNKNOWN || b == LAUNCH_DISTANCE_UNKNOWN)
+		return a < b ? a : b;
+	return a > b ? a : b;
+}
+
 const char *launch_distance_name(enum launch_distance distance)
 {
 	static const char *const names[] = {

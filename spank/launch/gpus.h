@@ -88,6 +88,10 @@ enum launch_distance {
 enum launch_distance launch_gpu_distance(const struct launch_gpu *gpu,
 					 const struct launch_cpuset *mask);
 
+/* The farther one; where one of the two is unknown, the other. */
+enum launch_distance launch_distance_farther(enum launch_distance a,
+					     enum launch_distance b);
+
 /* "local", "NUMA node", "same socket", "other socket", "?". */
 const char *launch_distance_name(enum launch_distance distance);
 

@@ -337,14 +337,10 @@ static enum launch_distance find_distance(const struct tasks *tasks, uint32_t ta
 {
 	enum launch_distance farthest = LAUNCH_DISTANCE_UNKNOWN;
 
-	for (uint32_t i = 0; i < tasks->bindings[task].owned; i++) {
-		enum launch_distance distance = launch_gpu_distance(
-			own_gpu(tasks, task, i), &tasks->here->masks[task]);
-
-		if (distance != LAUNCH_DISTANCE_UNKNOWN &&
-		    (farthest == LAUNCH_DISTANCE_UNKNOWN || distance > farthest))
-			farthest = distance;
-	}
+	for (uint32_t i = 0; i < tasks->bindings[task].owned; i++)
+		farthest = launch_distance_farther(
+			farthest, launch_gpu_distance(own_gpu(tasks, task, i),
+						      &tasks->here->masks[task]));
 	return farthest;
 }
 

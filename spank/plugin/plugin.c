@@ -20,6 +20,7 @@
 #pragma GCC visibility pop
 
 #include "spank/launch/error.h"
+#include "spank/launch/facts.h"
 #include "spank/launch/order.h"
 #include "spank/plugin/compat.h"
 #include "spank/plugin/layout.h"
@@ -240,10 +241,7 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char **argv)
 /* -m, or SLURM_HOSTFILE by itself, as srun makes it known to the tasks. */
 static bool is_arbitrary(void)
 {
-	static const char word[] = "arbitrary";
-	const char *distribution = getenv("SLURM_DISTRIBUTION");
-
-	return distribution && strncmp(distribution, word, strlen(word)) == 0;
+	return launch_layout_of(getenv("SLURM_DISTRIBUTION")) == LAUNCH_LAYOUT_ARBITRARY;
 }
 
 /*

@@ -687,6 +687,26 @@ static void names_distances(void **state)
 	}
 }
 
+static void tells_the_farther(void **state)
+{
+	static const enum launch_distance cases[][3] = {
+		{LAUNCH_DISTANCE_LOCAL, LAUNCH_DISTANCE_LOCAL, LAUNCH_DISTANCE_LOCAL},
+		{LAUNCH_DISTANCE_LOCAL, LAUNCH_DISTANCE_NODE, LAUNCH_DISTANCE_NODE},
+		{LAUNCH_DISTANCE_OTHER, LAUNCH_DISTANCE_SOCKET, LAUNCH_DISTANCE_OTHER},
+		{LAUNCH_DISTANCE_UNKNOWN, LAUNCH_DISTANCE_LOCAL, LAUNCH_DISTANCE_LOCAL},
+		{LAUNCH_DISTANCE_UNKNOWN, LAUNCH_DISTANCE_OTHER, LAUNCH_DISTANCE_OTHER},
+		{LAUNCH_DISTANCE_UNKNOWN, LAUNCH_DISTANCE_UNKNOWN,
+		 LAUNCH_DISTANCE_UNKNOWN},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		assert_int_equal(launch_distance_farther(cases[i][0], cases[i][1]),
+				 cases[i][2]);
+		assert_int_equal(launch_distance_farther(cases[i][1], cases[i][0]),
+				 cases[i][2]);
+	}
+}
+
 #define CANNOT(map, entry)                                                               \
 	"gpus=map:" map ": cannot read \"" entry                                         \
 	"\"; write a GPU for each task (0,1), several for one (0+1,2+3), a range (0-3) " \
@@ -815,6 +835,7 @@ int main(void)
 		cmocka_unit_test(leaves_one_layer_of_slurms),
 		cmocka_unit_test(shares_as_it_binds),
 		cmocka_unit_test(names_distances),
+		cmocka_unit_test(tells_the_farther),
 		cmocka_unit_test(refuses_odd_maps),
 		cmocka_unit_test(refuses_odd_ranks),
 		cmocka_unit_test(takes_long_names),
