@@ -57,7 +57,7 @@ enum cli_exit cli_exec(const struct cli_command *command, int argc, char **argv)
 		['g'] = "gpus", ['a'] = "addr", ['p'] = "port"};
 	struct exec_options exec = {.pmix = true, .timeout = EXEC_TIMEOUT};
 	struct launch_error err = {""};
-	const char *list = getenv("SRANK"), *source = "SRANK";
+	const char *list = getenv("SRANK"), *source = "SRANK: ";
 	int option, code;
 
 	launch_settings_init(&exec.settings);
@@ -87,7 +87,7 @@ enum cli_exit cli_exec(const struct cli_command *command, int argc, char **argv)
 		case 'p':
 			if (launch_error_is_set(&err))
 				break;
-			source = option == 's' ? "--srank" : "srank exec";
+			source = option == 's' ? "--srank: " : "";
 			apply(&exec.settings,
 			      option == 'l' || option == 's' ? NULL : keys[option],
 			      optarg, &err);
@@ -99,7 +99,7 @@ enum cli_exit cli_exec(const struct cli_command *command, int argc, char **argv)
 	if (optind == argc)
 		return cli_usage(command, "there is no program to become");
 	if (launch_error_is_set(&err))
-		return cli_fail(command, "%s: %s", source, err.text);
+		return cli_fail(command, "%s%s", source, err.text);
 	code = exec_program(&exec, argv + optind);
 	fflush(NULL);
 	_Exit(code);
