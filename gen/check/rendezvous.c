@@ -714,30 +714,30 @@ static bool port_of(const struct check_setting *endpoint, struct check_value *va
 	return true;
 }
 
-/* Where the script has the digits of ENDPOINT's port: there, or in PORT=29500. */
+/*
+ * Where the script has the digits of a port that RANGE ends with: there, or where the
+ * variable is set, PORT=29500.
+ */
 static struct script_range digits_at(const struct check_model *model,
-				     const struct check_setting *endpoint)
+				     struct script_range range)
 {
 	const char *text = model->source.text;
-	struct script_range range = endpoint->range;
 	const struct check_assignment *set;
+	struct script_range at = range;
 	char name[64];
 	size_t length = 0;
 
-	while (range.end > range.begin && text[range.end - 1] != ':')
-		range.end--;
-	/* "$MASTER_ADDR":"$MASTER_PORT" */
-	if (range.end > range.begin && text[range.end] == '"')
-		range.end++;
-	if (range.end == range.begin || text[range.end] != '$')
-		return endpoint->range;
-	range.end += text[range.end + 1] == '{' ? 2 : 1;
-	while (range.end < endpoint->range.end && length + 1 < sizeof(name) &&
-	       (isalnum((unsigned char)text[range.end]) || text[range.end] == '_'))
-		name[length++] = text[range.end++];
+	while (at.end > at.begin && text[at.end - 1] != ':' && text[at.end - 1] != '$')
+		at.end--;
+	if (at.end == at.begin || text[at.end - 1] != '$')
+		return range;
+	at.end += text[at.end] == '{';
+	while (at.end < range.end && length + 1 < sizeof(name) &&
+	       (isalnum((unsigned char)text[at.end]) || text[at.end] == '_'))
+		name[length++] = text[at.end++];
 	name[length] = '\0';
-	set = set_above(model, name, endpoint->range.begin);
-	return set ? set->range : endpoint->range;
+	set = set_above(model, name, range.begin);
+	return set ? set->range : range;
 }
 
 static void ports(struct rules *rules)
@@ -774,6 +774,8 @@ static void ports(struct rules *rules)
 
 			if (setting->value.expansions_count > 0)
 				where = setting->value.expansions[0].range;
+			else
+				where = digits_at(model, where);
 			if (!is_told(model, where))
 				port(rules, setting->name, &setting->value,
 				     &setting->number,
@@ -788,7 +790,7 @@ static void ports(struct rules *rules)
 			if (value.expansions_count > 0)
 				where = value.expansions[0].range;
 			else
-				where = digits_at(model, endpoint);
+				where = digits_at(model, where);
 			if (!is_told(model, where))
 				port(rules, endpoint->name, &value, &number, where,
 				     job->whole);
