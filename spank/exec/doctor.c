@@ -62,8 +62,9 @@ struct patient {
 	struct launch_error refused; /* by the rules of the launch */
 	bool meshed;                 /* PMIx has brought the ranks together */
 	char *record;
-	char *listing; /* of the trees; "" without */
-	unsigned int seconds;
+	char *listing;        /* of the trees; "" without */
+	unsigned int seconds; /* that the others are waited for */
+	unsigned int call;    /* the same without PMIx */
 };
 
 static void say(const char *line)
@@ -121,6 +122,9 @@ static int open_patient(struct patient *patient, struct launch_error *err)
 	patient->seconds = patient->doctor->timeout ? patient->doctor->timeout
 			   : patient->pmix          ? COME_TIME
 						    : CALL_TIME;
+	/* With PMIx all have had their time when it comes to that. */
+	patient->call = patient->seconds < CALL_TIME || !patient->pmix ? patient->seconds
+								       : CALL_TIME;
 	patient->masks = calloc(patient->facts.local_size, sizeof(*patient->masks));
 	return patient->masks ? 0 : -ENOMEM;
 }
@@ -283,8 +287,8 @@ static int make_record(struct patient *patient, struct sockaddr_storage *reached
 	}
 	/* Without PMIx it is the way of the record, too. */
 	if (leader || !patient->meshed)
-		exec_meeting_reach(&patient->meeting,
-				   patient->meshed ? 0 : patient->seconds, out, reached);
+		exec_meeting_reach(&patient->meeting, patient->meshed ? 0 : patient->call,
+				   out, reached);
 	if (leader && patient->meshed && patient->facts.nnodes > 1)
 		put_mesh(patient, out);
 	if (leader)
@@ -412,7 +416,8 @@ static bool judge(struct patient *patient, char *const *texts, char *const *list
 /* Until the records of all that have come should be there, in seconds. */
 static unsigned int working_time(const struct patient *patient)
 {
-	return patient->seconds + 2 * EXEC_MEET_TIME / 1000 +
+	return (patient->meshed ? patient->seconds : patient->call) +
+	       2 * EXEC_MEET_TIME / 1000 +
 	       (patient->doctor->trees_count ? TREES_TIME : 0);
 }
 
