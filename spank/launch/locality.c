@@ -165,8 +165,7 @@ static bool counts_tiles(const struct launch_cards *cards, const struct launch_g
  * from us, these are known. Where it hides them from the tasks only (cgroup v2, in which
  * slurmstepd is not under the constraint of its step), the list counts from 0 among what
  * is left, and SLURM_STEP_GPUS still has the node's own numbers
- * (gres_use_local_device_index() in Slurm's src/interfaces/gres.c): PAIRED, the same
- * entry of that.
+ * (gres_use_local_device_index() in Slurm's gres.c): PAIRED, the same entry of that.
  */
 static const struct launch_card *find_card(const struct launch_cards *cards,
 					   const struct token *token,

@@ -2,8 +2,8 @@
 /*
  * The option and its sources. Slurm calls the option's function more than once (for the
  * environment and the command line in srun; twice in slurmstepd up to 23.11, see
- * _spank_stack_get_remote_options_env() in its src/common/plugstack.c) and keeps the last
- * argument; so does this.
+ * _spank_stack_get_remote_options_env() in its plugstack.c, later spank.c) and keeps the
+ * last argument; so does this.
  */
 #include "spank/plugin/options.h"
 
