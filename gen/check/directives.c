@@ -5,6 +5,7 @@
 #include "gen/check/rules.h"
 
 #include "gen/spec/arena.h"
+#include "gen/spec/scalar.h"
 
 #include <errno.h>
 #include <string.h>
@@ -372,6 +373,32 @@ static bool blank_around_equal(struct rules *rules, const struct script_use *use
 	return true;
 }
 
+/*
+ * `--mem=64 GB`: a value of a known form has no blanks, so without them it may be what
+ * was meant. False: the form of the option is not known.
+ */
+static bool joined(struct rules *rules, const struct script_use *before,
+		   struct script_range all)
+{
+	const char *text = rules->model->source.text, *why;
+	char value[128], hint[SPEC_HINT_MAX];
+	size_t length = 0;
+
+	for (uint32_t at = all.begin; at < all.end && length + 1 < sizeof(value); at++) {
+		if (text[at] != ' ' && text[at] != '\t')
+			value[length++] = text[at];
+	}
+	value[length] = '\0';
+	if (!rules_value_form(rules, before->option->name, value, &why, hint))
+		return false;
+	if (why && !hint[0]) {
+		rules_fix(rules, "write --%s in one word: %s", before->option->name, why);
+		return true;
+	}
+	rules_fix(rules, "write --%s=%s", before->option->name, why ? hint : value);
+	return true;
+}
+
 /* The words of a name with blanks: the value of BEFORE and the stray ones behind it. */
 static void stray(struct rules *rules, const struct script_use *before,
 		  const struct script_use *use, struct script_range range)
@@ -389,6 +416,8 @@ static void stray(struct rules *rules, const struct script_use *before,
 	    !range_is_empty(before->value_range) && !memchr(text, '"', length) &&
 	    text[0] != '(' && text[0] != '/') {
 		all.begin = before->value_range.begin;
+		if (joined(rules, before, all))
+			return;
 		text = bytes(rules, all, &length);
 		rules_fix(rules, "quote the whole value: \"%.*s\"", length, text);
 		if (!memchr(text, '"', length) && !memchr(text, '\'', length) &&

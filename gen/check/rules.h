@@ -196,6 +196,13 @@ static inline bool rules_skips(const struct check_launch *launch)
 	       rules_is_wrapper(launch);
 }
 
+/*
+ * Whether the form of the values of sbatch's OPTION is known. Then *WHY gets what VALUE
+ * has against it, or NULL, and HINT (SPEC_HINT_MAX bytes) what may be meant, or "".
+ */
+bool rules_value_form(const struct rules *rules, const char *option, const char *value,
+		      const char **why, char *hint);
+
 /* The rules, each file's in one call. */
 void rules_directives(struct rules *rules);
 void rules_values(struct rules *rules);

@@ -7,6 +7,9 @@
 
 #include "gen/spec/scalar.h"
 
+#include "spank/launch/nearest.h"
+#include "spank/launch/settings.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -84,16 +87,26 @@ static const char *check_nodes(const struct rules *rules, const char *value,
 	return *end || least == 0 ? form : NULL;
 }
 
-/* [TYPE:]N */
+/* A list of [TYPE:]N and TYPE, which is one of them. */
 static const char *check_gpus(const struct rules *rules, const char *value,
 			      char hint[SPEC_HINT_MAX])
 {
-	const char *colon = strrchr(value, ':');
-	const char *number = colon ? colon + 1 : value;
+	for (const char *at = value;; at++) {
+		const size_t length = strcspn(at, ","), type = strcspn(at, ":,");
+		const bool typed = type < length;
+		const char *number = typed ? at + type + 1 : at;
 
-	return !is_digits(number, strlen(number))
-		       ? "it is a number of GPUs, or TYPE:NUMBER"
-		       : NULL;
+		/* The number goes behind the type; a name alone is a type. */
+		if ((typed || isdigit((unsigned char)*at)) &&
+		    (!is_digits(number, (size_t)(at + length - number)) ||
+		     (typed && isdigit((unsigned char)*at))))
+			return "it is a number of GPUs, or TYPE:NUMBER";
+		if (length == 0)
+			return "it is a number of GPUs, or TYPE:NUMBER";
+		at += length;
+		if (!*at)
+			return NULL;
+	}
 }
 
 /* One of a list: gpu, gpu:N, gpu:TYPE, gpu:TYPE:N, each with more from 23.02 on. */
@@ -119,6 +132,16 @@ static const char *check_gres(const struct rules *rules, const char *value,
 	if (strncmp(value, "gpu=", 4) == 0 && rules_before(rules, 2302)) {
 		snprintf(hint, SPEC_HINT_MAX, "gpu:%s", value + 4);
 		return "this Slurm wants a colon before the number";
+	}
+	/* NAME:TYPE:NUMBER, of which the last is a number. */
+	for (const char *at = value; *at; at += *at == ',') {
+		const size_t length = strcspn(at, ",");
+		const char *colon = memrchr(at, ':', length);
+
+		if (colon && memchr(at, ':', (size_t)(colon - at)) &&
+		    !isdigit((unsigned char)colon[1]))
+			return "it is NAME:TYPE:NUMBER, as in gpu:a100:4";
+		at += length;
 	}
 	return NULL;
 }
@@ -152,7 +175,8 @@ static const char *check_array(const struct rules *rules, const char *value,
 			if (*stop == ':') {
 				if (!isdigit((unsigned char)stop[1]))
 					return form;
-				strtoul(stop + 1, &stop, 10);
+				if (strtoul(stop + 1, &stop, 10) == 0)
+					return "the step is 1 or more";
 			}
 		}
 		if (stop > end || (stop < end && *stop != ','))
@@ -196,29 +220,29 @@ static bool is_one_of(const char *const *words, const char *text, size_t length)
 	return false;
 }
 
+static const char *const mail_types[] = {
+	"NONE",          "BEGIN",
+	"END",           "FAIL",
+	"REQUEUE",       "ALL",
+	"STAGE_OUT",     "INVALID_DEPEND",
+	"TIME_LIMIT",    "TIME_LIMIT_90",
+	"TIME_LIMIT_80", "TIME_LIMIT_50",
+	"ARRAY_TASKS",   NULL,
+};
+
+/* Words that are none are passed over, and a list of nothing else is refused. */
 static const char *check_mail_type(const struct rules *rules, const char *value,
 				   char hint[SPEC_HINT_MAX])
 {
-	static const char *const words[] = {
-		"NONE",          "BEGIN",
-		"END",           "FAIL",
-		"REQUEUE",       "ALL",
-		"STAGE_OUT",     "INVALID_DEPEND",
-		"TIME_LIMIT",    "TIME_LIMIT_90",
-		"TIME_LIMIT_80", "TIME_LIMIT_50",
-		"ARRAY_TASKS",   NULL,
-	};
-
 	for (const char *at = value; *at; at += *at == ',') {
 		size_t length = strcspn(at, ",");
 
-		if (length > 0 && !is_one_of(words, at, length))
-			return "it is a list of BEGIN, END, FAIL, REQUEUE, ALL, "
-			       "TIME_LIMIT "
-			       "and others of sbatch(1)";
+		if (is_one_of(mail_types, at, length))
+			return NULL;
 		at += length;
 	}
-	return NULL;
+	return "it is a list of BEGIN, END, FAIL, REQUEUE, ALL, TIME_LIMIT and others of "
+	       "sbatch(1)";
 }
 
 static const char *check_open_mode(const struct rules *rules, const char *value,
@@ -226,6 +250,225 @@ static const char *check_open_mode(const struct rules *rules, const char *value,
 {
 	/* Slurm looks at the beginning only (slurm_opt.c, arg_set_open_mode()). */
 	return *value && strchr("aAtT", *value) ? NULL : "it is append or truncate";
+}
+
+/* One of WORDS, or a list of them where LIST says so. */
+static const char *check_words(const char *const *words, bool list, const char *value,
+			       const char *form)
+{
+	for (const char *at = value;; at++) {
+		const size_t length = list ? strcspn(at, ",") : strlen(at);
+
+		if (!is_one_of(words, at, length))
+			return form;
+		at += length;
+		if (!*at)
+			return NULL;
+	}
+}
+
+static const char *check_hint(const struct rules *rules, const char *value,
+			      char hint[SPEC_HINT_MAX])
+{
+	static const char *const words[] = {"compute_bound", "memory_bound",
+					    "multithread",   "nomultithread",
+					    "help",          NULL};
+
+	return check_words(words, true, value,
+			   "it is compute_bound, memory_bound, multithread or "
+			   "nomultithread");
+}
+
+/* As _verify_dist_type() in Slurm's src/common/proc_args.c takes it. */
+static const char *check_distribution(const struct rules *rules, const char *value,
+				      char hint[SPEC_HINT_MAX])
+{
+	static const char form[] = "it is NODES[:SOCKETS[:CORES]], of block, cyclic, "
+				   "fcyclic and *, and Pack or NoPack";
+	static const char *const nodes[] = {"*",         "block", "cyclic",
+					    "arbitrary", "plane", NULL};
+	static const char *const inner[] = {"*", "block", "cyclic", "fcyclic", NULL};
+	static const char *const last[] = {"pack", "nopack", NULL};
+	size_t length = strcspn(value, ":,"), parts = 1;
+
+	if (strncasecmp(value, "plane=", 6) == 0)
+		return isdigit((unsigned char)value[6]) ? NULL : form;
+	if (is_one_of(last, value, strlen(value)))
+		return NULL;
+	if (!is_one_of(nodes, value, length))
+		return form;
+	for (value += length; *value == ':' && parts < 3; parts++) {
+		length = strcspn(++value, ":,");
+		if (!is_one_of(inner, value, length))
+			return form;
+		value += length;
+	}
+	if (*value == ',')
+		return is_one_of(last, value + 1, strlen(value + 1)) ? NULL : form;
+	return *value ? form : NULL;
+}
+
+static const char *check_exclusive(const struct rules *rules, const char *value,
+				   char hint[SPEC_HINT_MAX])
+{
+	static const char *const words[] = {"user", "mcs", "exclusive", "topo", NULL};
+	return check_words(words, false, value, "it takes no value, or user, mcs, topo");
+}
+
+/* A value came with Slurm 25.05 (its sbatch.1). */
+static const char *check_requeue(const struct rules *rules, const char *value,
+				 char hint[SPEC_HINT_MAX])
+{
+	return strcasecmp(value, "expedite") == 0 ? NULL : "it takes no value";
+}
+
+static const char *check_gres_flags(const struct rules *rules, const char *value,
+				    char hint[SPEC_HINT_MAX])
+{
+	static const char *const words[] = {
+		"enforce-binding",      "disable-binding",
+		"allow-task-sharing",   "multiple-tasks-per-sharing",
+		"one-task-per-sharing", NULL};
+
+	if (strcmp(value, "enforce_binding") == 0 ||
+	    strcmp(value, "disable_binding") == 0)
+		snprintf(hint, SPEC_HINT_MAX, "%.*s-binding",
+			 (int)(strchr(value, '_') - value), value);
+	return check_words(words, true, value,
+			   "it is enforce-binding or disable-binding");
+}
+
+static const char *check_yes_no(const struct rules *rules, const char *value,
+				char hint[SPEC_HINT_MAX])
+{
+	static const char *const words[] = {"yes", "no", NULL};
+
+	return check_words(words, false, value, "it is yes or no");
+}
+
+static const char *check_0_1(const struct rules *rules, const char *value,
+			     char hint[SPEC_HINT_MAX])
+{
+	return strcmp(value, "0") == 0 || strcmp(value, "1") == 0 ? NULL : "it is 0 or 1";
+}
+
+/* A list whose names are brought together by [ and ]. */
+static const char *check_nodelist(const struct rules *rules, const char *value,
+				  char hint[SPEC_HINT_MAX])
+{
+	int open = 0;
+
+	for (const char *at = value; *at; at++) {
+		open += (*at == '[') - (*at == ']');
+		if (open < 0 || open > 1)
+			return "its brackets do not match";
+	}
+	return open ? "its brackets do not match" : NULL;
+}
+
+/*
+ * TYPE:ID[:ID...] and TYPE, parted by , or by ?. The controller refuses what is none
+ * (update_job_dependency() in Slurm's src/slurmctld/job_scheduler.c).
+ */
+static const char *check_dependency(const struct rules *rules, const char *value,
+				    char hint[SPEC_HINT_MAX])
+{
+	static const char form[] = "it is TYPE:JOBID, as in afterok:1234, or singleton";
+	static const char *const types[] = {"after",     "afterany",   "afterburstbuffer",
+					    "aftercorr", "afternotok", "afterok",
+					    "expand",    NULL};
+	static const char *const alone[] = {"singleton", "none", "0", NULL};
+
+	for (const char *at = value;; at++) {
+		const size_t length = strcspn(at, ",?"), type = strcspn(at, ":(,?");
+
+		if (!is_one_of(alone, at, length) && !isdigit((unsigned char)*at)) {
+			if (!is_one_of(types, at, type) || at[type] != ':' ||
+			    !isdigit((unsigned char)at[type + 1]))
+				return form;
+		}
+		at += length;
+		if (!*at)
+			return NULL;
+	}
+}
+
+/* NAME[@SERVER][:COUNT], parted by , or ; or |. */
+static const char *check_licenses(const struct rules *rules, const char *value,
+				  char hint[SPEC_HINT_MAX])
+{
+	static const char form[] = "it is NAME:COUNT, as in matlab:2";
+
+	for (const char *at = value;; at++) {
+		const size_t length = strcspn(at, ",;|");
+		const char *colon = memrchr(at, ':', length);
+
+		if (colon && !is_digits(colon + 1, (size_t)(at + length - colon - 1)))
+			return form;
+		at += length;
+		if (!*at)
+			return NULL;
+	}
+}
+
+static const char *check_constraint(const struct rules *rules, const char *value,
+				    char hint[SPEC_HINT_MAX])
+{
+	const char *doubled = strstr(value, "&&");
+	int open = 0;
+
+	if (!doubled)
+		doubled = strstr(value, "||");
+	if (doubled) {
+		if (strlen(value) < SPEC_HINT_MAX)
+			snprintf(hint, SPEC_HINT_MAX, "%.*s%s", (int)(doubled - value),
+				 value, doubled + 1);
+		return "one & or | stands between two features";
+	}
+	for (; *value; value++)
+		open += (*value == '[' || *value == '(') -
+			(*value == ']' || *value == ')');
+	return open ? "its brackets do not match" : NULL;
+}
+
+/*
+ * A point of time as parse_time() in Slurm's src/common/parse_time.c takes it: words and
+ * numbers, of which a word that is none of the following is refused.
+ */
+static const char *check_moment(const struct rules *rules, const char *value,
+				char hint[SPEC_HINT_MAX])
+{
+	static const char *const words[] = {
+		"now",     "today",   "tomorrow", "midnight", "noon",    "elevenses",
+		"fika",    "teatime", "am",       "pm",       "t",       "second",
+		"seconds", "sec",     "secs",     "minute",   "minutes", "min",
+		"mins",    "hour",    "hours",    "day",      "days",    "week",
+		"weeks",   "uts",     NULL};
+
+	for (const char *at = value; *at;) {
+		size_t length = 0;
+
+		while (isalpha((unsigned char)at[length]))
+			length++;
+		if (length > 0 && !is_one_of(words, at, length))
+			return "it is a time such as 16:00, 2026-01-20T12:34:00, "
+			       "tomorrow or now+1hour";
+		at += length > 0 ? length : 1;
+	}
+	return NULL;
+}
+
+/* What the plugin of this project takes, by its own reader. */
+static const char *check_srank(const struct rules *rules, const char *value,
+			       char hint[SPEC_HINT_MAX])
+{
+	struct launch_settings settings;
+	struct launch_error error = {0};
+
+	launch_settings_init(&settings);
+	return launch_settings_parse(&settings, value, &error) < 0
+		       ? "it is off, on, a launcher or settings of srank(8)"
+		       : NULL;
 }
 
 static const struct {
@@ -251,23 +494,104 @@ static const struct {
 	{"signal", check_signal},
 	{"mail-type", check_mail_type},
 	{"open-mode", check_open_mode},
+	{"gpus-per-socket", check_gpus},
+	{"threads-per-core", check_count},
+	{"hint", check_hint},
+	{"distribution", check_distribution},
+	{"exclusive", check_exclusive},
+	{"requeue", check_requeue},
+	{"gres-flags", check_gres_flags},
+	{"kill-on-invalid-dep", check_yes_no},
+	{"wait-all-nodes", check_0_1},
+	{"nodelist", check_nodelist},
+	{"exclude", check_nodelist},
+	{"dependency", check_dependency},
+	{"licenses", check_licenses},
+	{"constraint", check_constraint},
+	{"begin", check_moment},
+	{"deadline", check_moment},
+	{"srank", check_srank},
 };
+
+bool rules_value_form(const struct rules *rules, const char *option, const char *value,
+		      const char **why, char *hint)
+{
+	*why = NULL;
+	hint[0] = '\0';
+	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++) {
+		if (strcmp(checks[i].option, option) == 0) {
+			*why = checks[i].check(rules, value, hint);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* What sbatch takes, and not for what it was meant. */
+static void misread(struct rules *rules, const struct script_use *use)
+{
+	const char *value = use->value;
+
+	if (strcmp(use->option->name, "open-mode") == 0) {
+		const bool append = strchr("aA", *value) != NULL;
+		const char *word = append ? "append" : "truncate";
+
+		if (strcasecmp(value, word) != 0 && value[1] != '\0' &&
+		    rules_tell_as(rules, RULE_BAD_VALUE, DIAG_WARNING, use->value_range,
+				  "`%s` is taken for %s by its first letter", value,
+				  word)) {
+			rules_fix(rules, "write --open-mode=%s", word);
+			rules_edit(rules, use->value_range, "%s", word);
+		}
+		return;
+	}
+	if (strcmp(use->option->name, "gres") == 0) {
+		if (strncmp(value, "gpu=", 4) == 0 && !rules_since(rules, 2302) &&
+		    rules_tell_as(rules, RULE_BAD_VALUE, DIAG_WARNING, use->value_range,
+				  "Slurm before 23.02 refuses `%s`: it wants a colon",
+				  value)) {
+			rules_fix(rules, "write --gres=gpu:%s", value + 4);
+			rules_edit(rules, use->value_range, "gpu:%s", value + 4);
+		}
+		return;
+	}
+	if (strcmp(use->option->name, "mail-type") != 0)
+		return;
+	for (const char *at = value; *at; at += *at == ',') {
+		const size_t length = strcspn(at, ",");
+		char word[SPEC_HINT_MAX], *end;
+		const char *near;
+
+		snprintf(word, sizeof(word), "%.*s", (int)length, at);
+		at += length;
+		if (length == 0 || is_one_of(mail_types, word, strlen(word)))
+			continue;
+		for (end = word; *end; end++)
+			*end = (char)toupper((unsigned char)*end);
+		near = launch_nearest(word, mail_types,
+				      sizeof(mail_types) / sizeof(*mail_types) - 1,
+				      sizeof(*mail_types));
+		if (rules_tell_as(rules, RULE_BAD_VALUE, DIAG_WARNING, use->value_range,
+				  "sbatch passes over `%.*s`, so there is no such mail",
+				  (int)length, at - length) &&
+		    near)
+			rules_fix(rules, "did you mean %s?", near);
+	}
+}
 
 static void value(struct rules *rules, const struct script_use *use)
 {
-	char hint[SPEC_HINT_MAX] = "";
-	const char *why = NULL;
+	char hint[SPEC_HINT_MAX];
+	const char *why;
 
 	if (use->fault || use->ate || use->lost || !use->option || !use->value ||
 	    use->origin == SCRIPT_USE_FOREIGN || strpbrk(use->value, "$`") ||
 	    use->value[0] == '=' || range_is_empty(use->value_range))
 		return;
-	for (size_t i = 0; i < sizeof(checks) / sizeof(*checks); i++) {
-		if (strcmp(checks[i].option, use->option->name) == 0)
-			why = checks[i].check(rules, use->value, hint);
-	}
-	if (!why)
+	if (!rules_value_form(rules, use->option->name, use->value, &why, hint) || !why) {
+		misread(rules, use);
 		return;
+	}
 	if (!rules_tell(rules, RULE_BAD_VALUE, use->value_range,
 			"sbatch does not take `%s` for --%s: %s", use->value,
 			use->option->name, why))
@@ -275,8 +599,6 @@ static void value(struct rules *rules, const struct script_use *use)
 	if (hint[0]) {
 		rules_fix(rules, "write --%s=%s", use->option->name, hint);
 		rules_edit(rules, use->value_range, "%s", hint);
-	} else {
-		rules_fix(rules, "%s", why);
 	}
 }
 
