@@ -128,7 +128,6 @@ enum cli_exit cli_doctor(const struct cli_command *command, int argc, char **arg
 	launch_settings_init(&call.doctor.settings);
 	call.doctor.settings.on = call.doctor.settings.asked = true;
 	call.doctor.trees = call.trees;
-
 	if (list && *list)
 		apply(&call, "", list);
 	if (!cli_options(command, argc, argv, options, take, &call, &code))

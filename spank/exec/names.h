@@ -48,8 +48,8 @@ int exec_interfaces_route(const struct exec_interfaces *interfaces,
 			  struct sockaddr_storage *own);
 
 /*
- * Whether the list of NCCL_SOCKET_IFNAME or NCCL_IB... LIST takes the interface NAME:
- * prefixes, apart by commas; behind `=` whole names; behind `^` all others.
+ * Whether LIST, of NCCL_SOCKET_IFNAME, takes the interface NAME: prefixes, apart by
+ * commas; behind `=` whole names; behind `^` all others.
  */
 bool exec_nccl_takes(const char *list, const char *name);
 
