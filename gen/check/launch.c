@@ -43,6 +43,11 @@ static const struct {
 	{TORCH, "--rdzv_endpoint", CHECK_KEY_ENDPOINT, PORT_IN},
 	{TORCH, "--rdzv_id", CHECK_KEY_RUN_ID, TEXT},
 	{TORCH, "--standalone", CHECK_KEY_STANDALONE, FLAG},
+	/* Of `fabric run`. */
+	{TOOL(TORCHRUN), "--devices", CHECK_KEY_NPROC, WORKERS},
+	{TOOL(TORCHRUN), "--num_nodes", CHECK_KEY_NNODES, NUMBER},
+	{TOOL(TORCHRUN), "--main_address", CHECK_KEY_ADDRESS, TEXT},
+	{TOOL(TORCHRUN), "--main_port", CHECK_KEY_PORT, NUMBER},
 	{TOOL(ACCELERATE), "--num_machines", CHECK_KEY_NNODES, NUMBER},
 	{TOOL(ACCELERATE), "--num_processes", CHECK_KEY_WORLD, NUMBER},
 	{TOOL(ACCELERATE), "--machine_rank", CHECK_KEY_NODE_RANK, NUMBER},

@@ -167,6 +167,35 @@ static bool reaches_nodes(const struct check_model *model)
 	return false;
 }
 
+/*
+ * `if [ $SLURM_NNODES -gt 1 ]; then srun torchrun ...; else torchrun ...; fi`: another
+ * branch starts the same launcher in a step.
+ */
+static bool is_other_branch(const struct check_model *model,
+			    const struct check_launch *launch)
+{
+	if (!launch->command->conditional)
+		return false;
+	for (size_t i = 0; i < model->launches_count; i++) {
+		const struct check_launch *other = model->launches[i];
+
+		if (other->step && other->tool == launch->tool &&
+		    other->command->conditional && !other->command->uncalled)
+			return true;
+	}
+	return false;
+}
+
+/* Of $CMD the words stand elsewhere than the command. */
+static struct script_range where_run(const struct check_command *command)
+{
+	const struct script_range word = command->words[0].range;
+	const struct script_range node =
+		command->node ? command->node->range : command->range;
+
+	return word.begin >= node.begin && word.end <= node.end ? command->range : node;
+}
+
 static void not_everywhere(struct rules *rules, const struct check_launch *launch)
 {
 	const struct check_job *job = job_of(rules, launch);
@@ -176,7 +205,8 @@ static void not_everywhere(struct rules *rules, const struct check_launch *launc
 	struct script_range front = launch->command->range;
 
 	front.end = front.begin;
-	if (launch->step || launch->parent || launch->command->substitute)
+	if (launch->step || launch->parent || launch->command->substitute ||
+	    is_other_branch(rules->model, launch))
 		return;
 	if (is_launcher(launch) && nodes > 1) {
 		const bool one = says(launch, CHECK_KEY_NNODES, "1") ||
@@ -184,7 +214,7 @@ static void not_everywhere(struct rules *rules, const struct check_launch *launc
 
 		if (!rules_tell_as(
 			    rules, RULE_MULTI_NODE_WITHOUT_SRUN,
-			    one ? DIAG_WARNING : DIAG_ERROR, launch->command->range,
+			    one ? DIAG_WARNING : DIAG_ERROR, where_run(launch->command),
 			    one ? "%s runs on the first of " LL
 				  " nodes only: the others stay idle"
 				: "%s is started on the first of " LL " nodes only",

@@ -265,6 +265,31 @@ static const struct check_assignment *set_above(const struct check_model *model,
 	return found;
 }
 
+/*
+ * False: every step begins on the batch host, so that its name is that of rank 0's node.
+ * The header's own -w changes nothing of that: Slurm sorts the job's nodes.
+ */
+static bool picks_nodes(const struct check_model *model)
+{
+	const struct script_use *order =
+		script_header_find(&model->header, 0, "distribution");
+
+	if (model->jobs_count > 1)
+		return true;
+	for (size_t i = 0; i < model->steps_count; i++) {
+		const struct check_step *step = model->steps[i];
+		const struct script_use *use =
+			step->distribution ? step->distribution : order;
+		const char *value = use ? use->value : NULL;
+
+		if (step->nodelist || step->relative || step->opaque ||
+		    check_step_find(step, "exclude") ||
+		    (value && strncasecmp(value, "arbitrary", 9) == 0))
+			return true;
+	}
+	return false;
+}
+
 /* The own name of a host, which is another one on each. */
 static void own_name(struct rules *rules, const char *name,
 		     const struct check_expansion *expansion, struct script_range where,
@@ -276,6 +301,8 @@ static void own_name(struct rules *rules, const char *name,
 			    strcmp(expansion->name, "HOSTNAME") == 0;
 
 	if (nodes < 2)
+		return;
+	if (!in_step && !rules->options->pedantic && !picks_nodes(rules->model))
 		return;
 	if (!in_step)
 		rules_tell(rules, RULE_BATCH_HOSTNAME_MASTER, where,

@@ -92,9 +92,6 @@ static void cpus_per_task(struct rules *rules, const struct check_step *step)
 	struct script_range behind;
 	int64_t cpus = use && use->value && !use->fault ? atoll(use->value) : 0;
 
-	/* srun --help, --mpi=list and the like start nothing. */
-	if (step->command->operand >= step->command->words_count && !step->multi_prog)
-		return;
 	if (cpus < 2 || step->kind != CHECK_STEP_SRUN || step->unbound || step->opaque ||
 	    amount->origin == CHECK_BY_STEP || amount->origin == CHECK_BY_VARIABLE ||
 	    rules_since(rules, 2311) || rules_before(rules, 2205) ||
@@ -657,7 +654,10 @@ void rules_steps(struct rules *rules)
 		const struct check_command *command = step->command;
 		const struct check_step *other;
 
-		if (!runs(command))
+		/* srun --help, --version, --mpi=list and the like start nothing. */
+		if (!runs(command) ||
+		    (step->kind == CHECK_STEP_SRUN && !step->multi_prog &&
+		     !step->opaque && command->operand >= command->words_count))
 			continue;
 		cpus_per_task(rules, step);
 		ntasks_per_node(rules, step);

@@ -738,7 +738,8 @@ const struct check_rule check_rules[] = {
 	"batch-hostname-master", CHECK_GROUP_RENDEZVOUS, DIAG_NOTE, 0,
 	"the batch host is taken for the node of rank 0",
 	"the script runs on the first node of the job, which is rank 0's unless a step picks "
-	"its nodes (-w, -r, -m arbitrary) or the job is heterogeneous",
+	"its nodes (-w, -x, -r, -m arbitrary) or the job is heterogeneous; told only then, and "
+	"with --pedantic",
 	"take the first host of the step",
 	WORKERS_2X4 "export MASTER_ADDR=$(hostname)\n" PORT
 	"srun -c 8 bash -c '" RANKS " python train.py'\n",

@@ -103,6 +103,9 @@ static const struct tool tools[] = {
 	{"torchrun", NULL, LAUNCHER, CHECK_TORCHRUN, TORCHRUN, .everything_valued = true},
 	{"ft_launcher", NULL, LAUNCHER, CHECK_TORCHRUN, TORCHRUN,
 	 .everything_valued = true},
+	/* Lightning's, which calls torchrun (lightning/fabric/cli.py). */
+	{"fabric", "run", LAUNCHER, CHECK_TORCHRUN, "-h --help ",
+	 .everything_valued = true},
 	{"accelerate", "launch", LAUNCHER, CHECK_ACCELERATE, ACCELERATE,
 	 .everything_valued = true},
 	{"accelerate-launch", NULL, LAUNCHER, CHECK_ACCELERATE, ACCELERATE,

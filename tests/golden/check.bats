@@ -91,7 +91,7 @@ severity() {
 	cp "$scripts"/seeds/*.sbatch .
 	says two-nodes.sbatch 16 torchrun-times-ntasks
 	says two-nodes.sbatch 18 batch-expanded-rank
-	says two-nodes.sbatch 19 batch-hostname-master
+	srank check --pedantic --format=gcc two-nodes.sbatch | grep -q '^two-nodes.sbatch:19:.*batch-hostname-master'
 	says two-nodes.sbatch 22 mmengine-launcher
 	says two-nodes.sbatch 15 mpi-not-needed
 	says two-nodes.sbatch 15 network-option
@@ -454,4 +454,22 @@ job() {
 	grep -q $'\033\[1;31merror' seen
 	NO_COLOR=1 TERM=xterm script -qec "'$SRANK_BIN' check job.sbatch" /dev/null >seen || true
 	refute grep -q $'\033' seen
+}
+
+@test "srun that only prints something is no step" {
+	job 'srun --help | grep -q srank' 'srun --version' 'srun -K1 -c 4 ./solver'
+	[[ $(srank check --pedantic job.sbatch) == '' ]]
+}
+
+@test "a command in a variable is told of where it runs" {
+	printf '%s\n' '#!/bin/bash' '#SBATCH --nodes=2 --ntasks-per-node=1' \
+		'CMD="torchrun --nnodes=2 --nproc_per_node=4 train.py"' '$CMD' >job.sbatch
+	says job.sbatch 4 multi-node-without-srun
+}
+
+@test "a value that a blank cuts gets a cure that sbatch takes" {
+	job 'srun -c 4 ./solver'
+	sed -i '2i #SBATCH --mem=64 GB' job.sbatch
+	run srank check job.sbatch
+	[[ $output == *'fix: write --mem=64GB'* && $output != *quote* ]]
 }
