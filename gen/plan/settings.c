@@ -322,6 +322,118 @@ static bool is_recomputed(const struct plan *plan, const char *name)
 	return false;
 }
 
+/*
+ * Variables by which srun sizes or finds a step (srun.1, INPUT ENVIRONMENT VARIABLES).
+ * srun reads them behind the header, so the step would no longer be what was planned.
+ */
+static const struct {
+	const char *name;
+	enum plan_quantity quantity; /* PLAN_QUANTITIES: of none, whatever its value */
+} step_variables[] = {
+	{"SLURM_NNODES", PLAN_NODES},
+	{"SLURM_JOB_NUM_NODES", PLAN_NODES},
+	{"SLURM_NTASKS", PLAN_NTASKS},
+	{"SLURM_NPROCS", PLAN_NTASKS},
+	{"SLURM_NTASKS_PER_NODE", PLAN_NTASKS_PER_NODE},
+	{"SLURM_CPUS_PER_TASK", PLAN_CPUS_PER_TASK},
+	{"SRUN_CPUS_PER_TASK", PLAN_CPUS_PER_TASK},
+	{"SLURM_CPUS_PER_GPU", PLAN_CPUS_PER_GPU},
+	{"SLURM_GPUS", PLAN_GPUS},
+	{"SLURM_GPUS_PER_NODE", PLAN_GPUS_PER_NODE},
+	{"SLURM_GPUS_PER_TASK", PLAN_GPUS_PER_TASK},
+	{"SLURM_NTASKS_PER_GPU", PLAN_TASKS_PER_GPU},
+	{"SLURM_TASKS_PER_NODE", PLAN_QUANTITIES},
+	{"SLURM_TRES_PER_TASK", PLAN_QUANTITIES},
+	{"SLURM_GRES", PLAN_QUANTITIES},
+	{"SLURM_STEP_GRES", PLAN_QUANTITIES},
+	{"SLURM_JOB_ID", PLAN_QUANTITIES},
+	{"SLURM_JOBID", PLAN_QUANTITIES},
+	{"SLURM_JOB_NODELIST", PLAN_QUANTITIES},
+	{"SLURM_NODELIST", PLAN_QUANTITIES},
+};
+
+static int refuse_variable(struct plan_work *work, const struct spec_item *item,
+			   const char *why, const char *fix)
+{
+	diag_add(work->diag, DIAG_ERROR, "plan-settings", &item->place,
+		 "env: srun reads %s itself, %s", item->name, why);
+	diag_fix(work->diag, "%s", fix);
+	return -EINVAL;
+}
+
+/* A variable that would make another step of the one that was planned. */
+static int check_step_variable(struct plan_work *work, const struct spec_item *item)
+{
+	char number[24], why[96];
+
+	if (strcmp(item->name, "SLURM_EXPORT_ENV") == 0)
+		return strcmp(item->text, "NONE") != 0
+			       ? 0
+			       : refuse_variable(work, item,
+						 "and the ranks would get none of env",
+						 "remove it");
+	for (size_t i = 0; i < sizeof(step_variables) / sizeof(step_variables[0]); i++) {
+		const enum plan_quantity quantity = step_variables[i].quantity;
+
+		if (strcmp(step_variables[i].name, item->name) != 0)
+			continue;
+		if (quantity == PLAN_QUANTITIES)
+			return refuse_variable(work, item,
+					       "and would no longer start what was "
+					       "planned",
+					       "remove it; the keys of resources size "
+					       "the job");
+		snprintf(number, sizeof(number), "%llu",
+			 (unsigned long long)plan_value(work->plan, quantity));
+		if (plan_known(work->plan, quantity) && strcmp(number, item->text) == 0)
+			return 0;
+		if (plan_known(work->plan, quantity))
+			snprintf(why, sizeof(why), "and %s is %s, not %.20s",
+				 plan_quantity_name(quantity), number, item->text);
+		else
+			snprintf(why, sizeof(why), "and nothing else says %s",
+				 plan_quantity_name(quantity));
+		return refuse_variable(work, item, why,
+				       "remove it; the keys of resources size the job");
+	}
+	return 0;
+}
+
+/* Who a rank is, with one value for all of them. */
+static bool is_shared_rank(const struct plan *plan, const struct spec_item *item)
+{
+	static const char *const names[] = {
+		"RANK",
+		"LOCAL_RANK",
+		"HOROVOD_RANK",
+		"HOROVOD_LOCAL_RANK",
+		"PMI_RANK",
+		"PMIX_RANK",
+		"SLURM_PROCID",
+		"SLURM_LOCALID",
+		"SLURM_NODEID",
+		"OMPI_COMM_WORLD_RANK",
+		"OMPI_COMM_WORLD_LOCAL_RANK",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (strcmp(names[i], item->name) == 0)
+			return plan_value(plan, PLAN_WORLD_SIZE) > 1;
+	}
+	return false;
+}
+
+/* WORLD_SIZE that is another one than the ranks make; false when it is none. */
+static bool is_wrong_size(const struct plan *plan, const struct spec_item *item)
+{
+	char number[24];
+
+	snprintf(number, sizeof(number), "%llu",
+		 (unsigned long long)plan_value(plan, PLAN_WORLD_SIZE));
+	return strcmp(item->name, "WORLD_SIZE") == 0 && item->text[0] &&
+	       plan_known(plan, PLAN_WORLD_SIZE) && strcmp(number, item->text) != 0;
+}
+
 static int check_variables(struct plan_work *work)
 {
 	const struct spec_value *env = &work->spec->env;
@@ -338,12 +450,24 @@ static int check_variables(struct plan_work *work)
 		if (strcmp(item->name, "MASTER_ADDR") == 0 && item->text[0] &&
 		    check_master(work, item->name, item->text, &item->place) < 0)
 			rc = -EINVAL;
+		if (check_step_variable(work, item) < 0)
+			rc = -EINVAL;
 		if (is_recomputed(work->plan, item->name))
 			diag_add(work->diag, DIAG_WARNING, "plan-settings", &item->place,
 				 "%s is each task's own with launcher %s, so this value "
 				 "is "
 				 "lost",
 				 item->name, work->plan->launcher->name);
+		else if (is_shared_rank(work->plan, item))
+			diag_add(work->diag, DIAG_WARNING, "plan-settings", &item->place,
+				 "%s is each rank's own, and env gives all of them %.20s",
+				 item->name, item->text);
+		else if (is_wrong_size(work->plan, item))
+			diag_add(work->diag, DIAG_WARNING, "plan-settings", &item->place,
+				 "WORLD_SIZE is %.20s in env, and the job has %llu ranks",
+				 item->text,
+				 (unsigned long long)plan_value(work->plan,
+								PLAN_WORLD_SIZE));
 	}
 	return rc;
 }

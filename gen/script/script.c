@@ -5,12 +5,17 @@
  */
 #include "gen/script/script.h"
 
+#include "gen/script/options.h"
 #include "gen/script/parts.h"
+#include "gen/script/shell.h"
+#include "gen/script/uses.h"
 #include "spank/launch/settings.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 int script_folder(const struct spec_value *pattern, char **folder)
 {
@@ -235,6 +240,119 @@ static int check_signal(struct script_work *work)
 	return rc;
 }
 
+/* An option of srun whose number is the plan's, and is the same; of none: false. */
+static bool says_the_same(const struct plan *plan, const struct script_use *use)
+{
+	char number[24];
+
+	if (use->option->source != SCRIPT_FROM_PLAN &&
+	    use->option->source != SCRIPT_FROM_TASKS)
+		return false;
+	snprintf(number, sizeof(number), "%" PRIu64,
+		 plan_value(plan, use->option->quantity));
+	return plan_known(plan, use->option->quantity) && use->value &&
+	       strcmp(use->value, number) == 0;
+}
+
+/* What srun.args may not say, for the step would be another one than was planned. */
+static int check_srun(struct script_work *work)
+{
+	static const char rule[] = "script-srun";
+	const struct spec_value *args = &work->spec->srun.args;
+	const script_slurm slurm = (script_slurm)spec_site_slurm(work->site);
+	struct script_word *words;
+	struct script_use *uses;
+	size_t count, end;
+	int rc;
+
+	words = spec_arena_alloc(&work->arena, (args->count + 1) * sizeof(*words));
+	if (!words)
+		return -ENOMEM;
+	for (size_t i = 0; i < args->count; i++)
+		words[i].text = args->items[i].text;
+	rc = script_uses_read(SCRIPT_SRUN, slurm, true, words, args->count, &work->arena,
+			      &uses, &count, &end);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < count; i++) {
+		const struct script_use *use = &uses[i];
+		const struct spec_item *item = &args->items[use->word];
+		const char *name = use->option ? use->option->name : "";
+
+		if (strcmp(name, "export") == 0 && use->value &&
+		    strncasecmp(use->value, "NONE", 4) == 0) {
+			diag_add(work->diag, DIAG_ERROR, rule, &item->place,
+				 "`%.60s` keeps the variables of the script from the "
+				 "ranks",
+				 item->text);
+			diag_fix(work->diag, "remove it");
+			rc = -EINVAL;
+		} else if (use->option && use->option->owned &&
+			   !says_the_same(work->plan, use)) {
+			diag_add(work->diag, DIAG_ERROR, rule, &item->place,
+				 "`%.60s` would start another step than the one that is "
+				 "planned",
+				 item->text);
+			diag_fix(work->diag, "say it by the keys of resources");
+			rc = -EINVAL;
+		}
+	}
+	return rc;
+}
+
+/* Shell code of the spec that ends the script where bash comes to it. */
+static int check_code(struct script_work *work, const char *name,
+		      const struct spec_value *lines)
+{
+	struct shell_program program;
+	struct shell_text text = {0};
+	const char *code = "";
+	bool certain;
+	int rc;
+
+	for (size_t i = 0; i < lines->count; i++) {
+		code = spec_arena_format(&work->arena, "%s%s\n", code,
+					 lines->items[i].text);
+		if (!code)
+			return -ENOMEM;
+	}
+	text.bytes = code;
+	text.length = strlen(code);
+	rc = shell_read(&program, &text, &work->arena);
+	if (rc < 0 || program.fault.kind == SHELL_FINE ||
+	    program.fault.kind == SHELL_TOO_DEEP)
+		return rc;
+	/* Whether a word is unexpected can hang on an option that is set before it
+	 * (shopt -s extglob); whether something is still open does not. */
+	certain = program.fault.kind != SHELL_UNEXPECTED;
+	diag_add(work->diag, certain ? DIAG_ERROR : DIAG_WARNING, "script-code",
+		 lines->count ? &lines->items[0].place : &lines->place,
+		 "%s is no whole piece of shell code: %s", name,
+		 shell_fault_text(program.fault.kind));
+	return certain ? -EINVAL : 0;
+}
+
+static int check_codes(struct script_work *work)
+{
+	const struct {
+		const char *name;
+		const struct spec_value *lines;
+	} codes[] = {
+		{"setup of the site", &work->site->setup},
+		{"setup", &work->spec->setup},
+		{"teardown", &work->spec->teardown},
+	};
+	int result = 0;
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+		int rc = check_code(work, codes[i].name, codes[i].lines);
+
+		if (rc < 0)
+			result = rc;
+	}
+	return result;
+}
+
 int script_write(FILE *out, const struct spec *spec, const struct plan *plan,
 		 const struct spec_site *site, const struct script_point *point,
 		 struct script_templates *templates, struct diag *diag)
@@ -255,6 +373,10 @@ int script_write(FILE *out, const struct spec *spec, const struct plan *plan,
 	if (check_containers(&work) < 0)
 		rc = -EINVAL;
 	if (check_signal(&work) < 0)
+		rc = -EINVAL;
+	if (check_codes(&work) < 0)
+		rc = -EINVAL;
+	if (check_srun(&work) < 0)
 		rc = -EINVAL;
 	if (spec->preflight.given && spec->preflight.number && plan->components_count)
 		rc = refuse(&work, &spec->preflight, "script-preflight",

@@ -344,7 +344,32 @@ static void variables_that_mislead(void **state)
 		 -EINVAL},
 		{"resources: {nodes: 2}\nenv: {RANK: 0}",
 		 "RANK is each task's own with launcher torch, so this value is lost", 0},
-		{"resources: {nodes: 2}\nlauncher: mpi\nenv: {RANK: 0}", NULL, 0},
+		{"resources: {nodes: 2}\nlauncher: mpi\nenv: {RANK: 0}",
+		 "RANK is each rank's own, and env gives all of them 0", 0},
+		{"resources: {nodes: 1}\nlauncher: mpi\nenv: {RANK: 0}", NULL, 0},
+		{"resources: {nodes: 2}\nlauncher: mpi\nenv: {WORLD_SIZE: 4}",
+		 "WORLD_SIZE is 4 in env, and the job has 2 ranks", 0},
+		{"resources: {nodes: 2}\nlauncher: mpi\nenv: {WORLD_SIZE: 2}", NULL, 0},
+		/* What srun would start instead of the plan's step. */
+		{"resources: {nodes: 2, gpus_per_node: 4}\nenv: {SLURM_NTASKS: 4}",
+		 "env: srun reads SLURM_NTASKS itself, and ntasks is 8, not 4", -EINVAL},
+		{"resources: {nodes: 2, gpus_per_node: 4}\nenv: {SLURM_NTASKS: 8}", NULL,
+		 0},
+		{"resources: {nodes: 2}\nenv: {SRUN_CPUS_PER_TASK: 3}",
+		 "env: srun reads SRUN_CPUS_PER_TASK itself, and nothing else says "
+		 "cpus_per_task",
+		 -EINVAL},
+		{"resources: {nodes: 2}\nenv: {SLURM_JOB_ID: 3}",
+		 "env: srun reads SLURM_JOB_ID itself, and would no longer start what "
+		 "was planned",
+		 -EINVAL},
+		{"resources: {nodes: 2}\nenv: {SLURM_EXPORT_ENV: NONE}",
+		 "env: srun reads SLURM_EXPORT_ENV itself, and the ranks would get none "
+		 "of env",
+		 -EINVAL},
+		{"resources: {nodes: 2}\nenv: {SLURM_EXPORT_ENV: ALL, SLURM_CPU_BIND: "
+		 "none}",
+		 NULL, 0},
 		{"resources: {nodes: 2}\nlauncher: horovod\nenv: {HOROVOD_SIZE: 2}",
 		 "HOROVOD_SIZE is each task's own with launcher horovod, so this value "
 		 "is "

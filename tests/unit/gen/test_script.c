@@ -353,6 +353,20 @@ static void refusals(void **state)
 		{"launcher: torch\ncontainer: {runtime: pyxis, image: i, mounts: "
 		 "['/a,b']}\n" TWO_BY_FOUR ENDS,
 		 "script-container", 2, "a comma"},
+		/* Another step than the plan's, and code that does not end. */
+		{"launcher: torch\nsrun: {args: [--label, --ntasks=2]}\n" TWO_BY_FOUR
+			 ENDS,
+		 "script-srun", 2, "would start another step"},
+		{"launcher: torch\nsrun: {args: -lN1}\n" TWO_BY_FOUR ENDS, "script-srun",
+		 2, "would start another step"},
+		{"launcher: torch\nsrun: {args: [--gres, 'gpu:1']}\n" TWO_BY_FOUR ENDS,
+		 "script-srun", 2, "would start another step"},
+		{"launcher: torch\nsrun: {args: --export=NONE}\n" TWO_BY_FOUR ENDS,
+		 "script-srun", 2, "keeps the variables"},
+		{"launcher: torch\nsetup: if true; then\n" TWO_BY_FOUR ENDS,
+		 "script-code", 2, "a compound command is not closed"},
+		{"launcher: torch\nteardown: [echo, 'echo \"x']\n" TWO_BY_FOUR ENDS,
+		 "script-code", 2, "teardown is no whole piece"},
 		{"launcher: torch\nname: 'a {x}'\nsweep: {matrix: {x: [1, "
 		 "2]}}\n" TWO_BY_FOUR ENDS,
 		 "script-sweep", 2, "{x} is another value in each task"},
@@ -543,6 +557,21 @@ static void literals_are_told(void **state)
 		assert_string_equal(made.diag.items[i].rule, "script-literal");
 	assert_int_equal(made.diag.items[0].place.line, 3);
 	assert_int_equal(made.diag.items[4].place.line, 5);
+	clear(&made);
+}
+
+/* What the plan says itself, and code that is whole only when its lines are. */
+static void the_same_is_fine(void **state)
+{
+	struct made made;
+
+	make(&made,
+	     "launcher: torch\n" TWO_BY_FOUR "run: {script: a.py}\n"
+	     "srun: {args: [-N, '2', --ntasks=8, --exact, --export=ALL]}\n"
+	     "setup: [if true; then, echo x, fi]\nteardown: [\"cat <<E\\nx\", E]\n",
+	     NULL);
+	assert_int_equal(made.rc, 0);
+	assert_int_equal(made.diag.count, 0);
 	clear(&made);
 }
 
@@ -741,6 +770,7 @@ int main(void)
 		cmocka_unit_test(folders),
 		cmocka_unit_test(without_the_plugin),
 		cmocka_unit_test(literals_are_told),
+		cmocka_unit_test(the_same_is_fine),
 		cmocka_unit_test(templates_of_the_user),
 		cmocka_unit_test(every_launcher),
 		cmocka_unit_test(arguments_for_sbatch),
