@@ -177,7 +177,7 @@ trainer() {
 	until_true 30 said 'rank 1 starts'
 	as_researcher scancel --batch --signal=USR1 "$job"
 	until_true 30 has "$job" 'Restarts=1'
-	[[ $(grep -c saved "$(home log)") -eq 2 ]]
+	[[ $(grep -c saved "$(home log)") -eq 2 && $(grep -c 'goes back' "$(home log)") -eq 1 ]]
 	said 'teardown 0'
 	# Slurm waits two minutes before it starts a job again; we do not.
 	until_true 30 as_researcher scontrol update "JobId=$job" StartTime=now
