@@ -4,12 +4,16 @@
  * asks for the same nodes, GPUs, CPUs and memory; what starts the ranks becomes
  * `launcher`, and with it the tasks are those that it needs, whatever the script said.
  * Shell code around the step is kept as it stands. What the plugin does better (address,
- * port, ranks) goes.
+ * port, ranks) goes. What a spec cannot say is told, and where the job would run
+ * something else for want of it, there is an error and no spec.
  */
 #include "gen/check/rules.h"
 
+#include "gen/plan/plan.h"
 #include "gen/script/quote.h"
+#include "gen/script/script.h"
 #include "gen/spec/arena.h"
+#include "gen/spec/spec.h"
 #include "gen/utf8.h"
 
 #include <ctype.h>
@@ -28,6 +32,10 @@ struct import {
 	const char *section; /* that was begun last */
 	const struct check_launch *launch;
 	bool node_shape;
+	/* Around the launch in its step: the container, what is run when something else
+	 * is there that no key has a name for, and that something. NULL: none. */
+	const struct check_command *container, *whole, *odd;
+	char *expanded; /* the set-up's line that expands the command; NULL: none */
 };
 
 /* ---- YAML ---- */
@@ -166,6 +174,26 @@ static void note(struct import *import, struct script_range range, const char *f
 	va_end(arguments);
 }
 
+static void refuse(struct import *import, struct script_range range, const char *fix,
+		   const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Without a spec: it would run something else. */
+static void refuse(struct import *import, struct script_range range, const char *fix,
+		   const char *format, ...)
+{
+	struct diag_place place = check_place(import->model, range);
+	va_list arguments;
+	char *text;
+
+	va_start(arguments, format);
+	if (vasprintf(&text, format, arguments) >= 0) {
+		diag_add(import->diag, DIAG_ERROR, "import", &place, "%s", text);
+		diag_fix(import->diag, "%s", fix);
+		free(text);
+	}
+	va_end(arguments);
+}
+
 /* ---- the header ---- */
 
 enum form {
@@ -254,7 +282,9 @@ static void header(struct import *import, const char *section)
 			flag(import, rows[i].section, rows[i].key, use->value);
 		else if (rows[i].form == WORDS)
 			list(import, rows[i].section, rows[i].key, use->value, ',');
-		else if (use->value)
+		/* The folder that sbatch was called in is where a job starts anyway. */
+		else if (use->value && (strcmp(rows[i].option, "chdir") != 0 ||
+					strcmp(use->value, ".") != 0))
 			say(import, rows[i].section, rows[i].key, use->value);
 	}
 }
@@ -332,9 +362,11 @@ static void resources(struct import *import)
 	} else {
 		/* A spec has a rank for each GPU, with its share of the CPUs. */
 		if (gpus > 0 && tasks > 0 && tasks < gpus) {
-			note(import, launch->command->range,
-			     LL " task%s on a node of " LL " GPUs: the spec has " LL,
-			     tasks, tasks == 1 ? "" : "s", gpus, gpus);
+			if (launch->tool != CHECK_DEEPSPEED)
+				note(import, launch->command->range,
+				     LL " task%s on a node of " LL
+					" GPUs: the spec has " LL,
+				     tasks, tasks == 1 ? "" : "s", gpus, gpus);
 			if (cpus > 0 && cpus * tasks % gpus == 0)
 				cpus = cpus * tasks / gpus;
 			tasks = gpus;
@@ -352,6 +384,21 @@ static void resources(struct import *import)
 
 /* ---- what is run ---- */
 
+static bool is_rendezvous(const char *name)
+{
+	static const char *const names[] = {
+		"MASTER_ADDR", "MASTER_PORT",      "RANK",
+		"WORLD_SIZE",  "LOCAL_RANK",       "NODE_RANK",
+		"NNODES",      "LOCAL_WORLD_SIZE", "SRUN_CPUS_PER_TASK",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (strcmp(names[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
 static bool ends(const char *text, const char *end)
 {
 	size_t length = strlen(text), tail = strlen(end);
@@ -359,10 +406,23 @@ static bool ends(const char *text, const char *end)
 	return length >= tail && strcmp(text + length - tail, end) == 0;
 }
 
+/* Starts the ranks of a node, and a task a node starts it. */
 static bool is_launcher(const struct check_launch *launch)
 {
 	return launch->tool == CHECK_TORCHRUN || launch->tool == CHECK_TORCH_LAUNCH ||
 	       launch->tool == CHECK_ACCELERATE;
+}
+
+/* In whose place the spec's `launcher` stands. */
+static bool is_stripped(const struct check_launch *launch)
+{
+	return is_launcher(launch) || launch->tool == CHECK_DEEPSPEED;
+}
+
+/* No more than a way to start tasks. */
+static bool is_starter(enum check_tool tool)
+{
+	return tool == CHECK_MPIRUN || tool == CHECK_HOROVODRUN;
 }
 
 static bool is_mmdet(const struct check_launch *launch)
@@ -380,7 +440,7 @@ static const char *launcher(const struct check_launch *launch)
 		return "accelerate";
 	if (launch->tool == CHECK_DEEPSPEED)
 		return "deepspeed";
-	if (launch->tool == CHECK_HOROVODRUN)
+	if (launch->parent && launch->parent->tool == CHECK_HOROVODRUN)
 		return "horovod";
 	if (is_mmdet(launch))
 		return "mmengine";
@@ -399,11 +459,9 @@ static int score(const struct check_launch *launch)
 {
 	const struct check_command *command = launch->command;
 
-	/* mpirun is no more than a way to start tasks. */
-	if (launch->tool == CHECK_MPIRUN ||
-	    (launch->parent && launch->parent->tool != CHECK_MPIRUN) ||
-	    command->uncalled || command->where == CHECK_ELSEWHERE ||
-	    command->substitute || command->trapped)
+	if (is_starter(launch->tool) ||
+	    (launch->parent && !is_starter(launch->parent->tool)) || command->uncalled ||
+	    command->where == CHECK_ELSEWHERE || command->substitute || command->trapped)
 		return -1;
 	if (is_launcher(launch) || launch->tool == CHECK_DEEPSPEED)
 		return 4;
@@ -437,15 +495,19 @@ static bool all_constant(const struct check_launch *launch)
 	return !launch->program || launch->program->constant;
 }
 
-/* A shell word that means the same in the step. */
-static void shell_word(FILE *out, const struct check_value *value)
+/* NAME as a word of its own in TEXT. */
+static bool names(const char *text, const char *name)
 {
-	if (value->constant)
-		script_quote_word(out, value->text);
-	else if (value->quoted)
-		fprintf(out, "\"%s\"", value->text);
-	else
-		fputs(value->text, out);
+	const size_t length = strlen(name);
+
+	for (const char *at = text; (at = strstr(at, name)); at += length) {
+		const unsigned char behind = (unsigned char)at[length];
+		const unsigned char front = at > text ? (unsigned char)at[-1] : ' ';
+
+		if (!isalnum(behind) && behind != '_' && !isalnum(front) && front != '_')
+			return true;
+	}
+	return false;
 }
 
 static void arguments(struct import *import, const char *name, size_t from)
@@ -473,43 +535,161 @@ static void arguments(struct import *import, const char *name, size_t from)
 	fputs("]\n", import->out);
 }
 
-/* Expansions are left to a shell in every task. */
-static void by_shell(struct import *import)
+/*
+ * VALUE as a word for the shell that expands what is left in it: each constant part in
+ * quotes where it needs them.
+ */
+static void shell_word(FILE *out, const struct check_value *value)
 {
-	const struct check_launch *launch = import->launch;
-	const struct check_command *command = launch->command;
+	uint32_t at = 0;
+
+	for (size_t i = 0; i <= value->expansions_count; i++) {
+		const struct check_expansion *expansion =
+			i < value->expansions_count ? &value->expansions[i] : NULL;
+		const uint32_t end = expansion ? expansion->at : value->length;
+		char *part = strndup(value->text + at, end - at);
+
+		if (part && (*part || value->length == 0))
+			script_quote_word(out, part);
+		free(part);
+		if (!expansion)
+			break;
+		fprintf(out, expansion->quoted ? "\"%.*s\"" : "%.*s",
+			(int)expansion->length, value->text + expansion->at);
+		at = expansion->at + expansion->length;
+	}
+}
+
+/* A variable that a shell in each task finds as the batch shell does. */
+static bool reaches_tasks(const struct import *import,
+			  const struct check_expansion *expansion)
+{
+	static const char *const per_task[] = {"SLURM_PROCID", "SLURM_LOCALID",
+					       "SLURM_NODEID", "SLURM_GTIDS"};
+	const struct check_model *model = import->model;
+	const char *name = expansion->name;
+
+	if (expansion->kind != CHECK_PARAMETER || !name ||
+	    (expansion->op && *expansion->op) || expansion->inner_count > 0 ||
+	    (!isalpha((unsigned char)name[0]) && name[0] != '_'))
+		return false;
+	/* ${X[i]} has the name of X. */
+	if (memchr(import->model->source.text + expansion->range.begin, '[',
+		   expansion->range.end - expansion->range.begin))
+		return false;
+	if (is_rendezvous(name))
+		return true;
+	for (size_t i = 0; i < sizeof(per_task) / sizeof(*per_task); i++) {
+		if (strcmp(name, per_task[i]) == 0)
+			return false;
+	}
+	for (size_t i = 0; i < model->assignments_count; i++) {
+		const struct check_assignment *set = model->assignments[i];
+
+		if (strcmp(set->name, name) == 0 && set->export != CHECK_EXPORTED &&
+		    range_is_empty(set->exported))
+			return false;
+	}
+	return true;
+}
+
+/* Which shells can expand a word's expansions, so that they come out as in the script. */
+enum {
+	BY_TASK = 1,
+	BY_BATCH = 2,
+};
+
+static unsigned int expanded_by(const struct import *import,
+				const struct check_value *value)
+{
+	unsigned int by = BY_TASK | BY_BATCH;
+
+	for (size_t i = 0; i < value->expansions_count; i++) {
+		const struct check_expansion *expansion = &value->expansions[i];
+
+		if (expansion->shell && expansion->shell->where != CHECK_BATCH)
+			by &= ~(unsigned int)BY_BATCH;
+		else if (!reaches_tasks(import, expansion))
+			by &= ~(unsigned int)BY_TASK;
+	}
+	return by;
+}
+
+/* What a rank runs, as words. */
+struct words {
+	const char *front[2]; /* python -m */
+	const struct check_value *program;
+	const struct check_value *rest;
+	size_t count;
+};
+
+static void write_words(FILE *out, const struct words *words)
+{
+	for (size_t i = 0; i < 2 && words->front[i]; i++)
+		fprintf(out, "%s ", words->front[i]);
+	shell_word(out, words->program);
+	for (size_t i = 0; i < words->count; i++) {
+		fputc(' ', out);
+		shell_word(out, &words->rest[i]);
+	}
+}
+
+/*
+ * The command when words of it hold variables, which are expanded by a shell in each task
+ * where they are the same, else by the set-up, in the one shell that did it before.
+ */
+static void by_shell(struct import *import, const struct words *words)
+{
+	static const char name[] = "RANK_COMMAND";
+	const struct script_range range = import->launch->command->range;
+	unsigned int by = expanded_by(import, words->program);
 	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	FILE *out;
 
+	for (size_t i = 0; i < words->count; i++)
+		by &= expanded_by(import, &words->rest[i]);
+	if (!by) {
+		refuse(import, range,
+		       "export the batch script's variables, or put what the tasks run "
+		       "into a "
+		       "script of its own",
+		       "words of this command are expanded by the batch shell and others "
+		       "by "
+		       "that of each task, which no spec can say");
+		return;
+	}
+	out = open_memstream(&text, &size);
 	if (!out)
 		return;
-	fputs("exec ", out);
-	if (is_launcher(launch)) {
-		fputs(launch->module ? "python -m " : "python ", out);
-		shell_word(out, launch->program);
-		for (size_t i = 0; i < launch->arguments_count; i++) {
-			fputc(' ', out);
-			shell_word(out, &launch->arguments[i]);
-		}
-	} else {
-		for (size_t i = 0; i < command->words_count; i++) {
-			if (i > 0)
-				fputc(' ', out);
-			shell_word(out, &command->words[i]);
-		}
+	if (by & BY_TASK)
+		fputs("exec ", out);
+	else
+		fprintf(out, "printf -v %s ' %%q' ", name);
+	write_words(out, words);
+	if (!(by & BY_TASK))
+		fprintf(out, "\nexport %s", name);
+	if (fclose(out) != 0) {
+		free(text);
+		return;
 	}
-	if (fclose(out) == 0) {
-		key(import, "run", "command");
-		fputs("[bash, -c, ", import->out);
+	key(import, "run", "command");
+	fputs("[bash, -c, ", import->out);
+	if (by & BY_TASK) {
 		scalar(import->out, text);
-		fputs("]\n", import->out);
-		note(import, command->range,
+		free(text);
+		note(import, range,
 		     "the words of this command hold variables, which a shell in each "
-		     "task "
-		     "expands");
+		     "task expands");
+	} else {
+		fprintf(import->out, "'eval \"exec $%s\"'", name);
+		import->expanded = text;
+		note(import, range,
+		     "the words of this command hold variables of the batch shell: the "
+		     "set-up expands them, into %s",
+		     name);
 	}
-	free(text);
+	fputs("]\n", import->out);
 }
 
 /* True when all arguments of tools/train.py have keys of their own. */
@@ -553,56 +733,372 @@ static bool mmdet(struct import *import, bool write)
 	return true;
 }
 
+/* Without dashes, _ being -: "--max_restarts=3" is "max-restarts". */
+static bool is_option(const char *word, const char *name)
+{
+	while (*word == '-')
+		word++;
+	for (; *name; name++, word++) {
+		if (*word != *name && !(*word == '_' && *name == '-'))
+			return false;
+	}
+	return *word == '\0' || *word == '=';
+}
+
+/* Behind `python -u -m torch.distributed.run`, `accelerate launch`. */
+static size_t first_option(const struct check_command *command)
+{
+	size_t first = 1;
+
+	for (size_t i = 1; i < command->operand && i < command->words_count; i++) {
+		const char *word = command->words[i].text;
+
+		if (strcmp(word, "launch") == 0 || strncmp(word, "torch.", 6) == 0 ||
+		    strncmp(word, "accelerate.", 11) == 0)
+			first = i + 1;
+	}
+	return first;
+}
+
+static bool has_launcher_option(const struct check_launch *launch, const char *name)
+{
+	const struct check_command *command = launch->command;
+
+	for (size_t i = first_option(command);
+	     i < command->operand && i < command->words_count; i++) {
+		if (command->words[i].text[0] == '-' &&
+		    is_option(command->words[i].text, name))
+			return true;
+	}
+	return false;
+}
+
+/* The options of the launcher in whose place the spec's stands. */
+static void launcher_options(struct import *import)
+{
+	/* These are set at launch, by the names of each launcher. */
+	static const char *const set[] = {
+		"nnodes",
+		"nproc-per-node",
+		"node-rank",
+		"master-addr",
+		"master-port",
+		"rdzv-backend",
+		"rdzv-endpoint",
+		"rdzv-id",
+		"rdzv-conf",
+		"standalone",
+		"local-addr",
+		"m",
+		"module",
+		"no-python",
+		"use-env",
+		"num-processes",
+		"num-machines",
+		"machine-rank",
+		"main-process-ip",
+		"main-process-port",
+		"multi-gpu",
+		"same-network",
+		"rdzv-backend",
+		"hostfile",
+		"H",
+		"num-nodes",
+		"num-gpus",
+		"include",
+		"i",
+		"launcher",
+		"no-ssh",
+		"max-restarts",
+	};
+	const struct check_launch *launch = import->launch;
+	const struct check_command *command = launch->command;
+	struct check_setting restarts = {0};
+
+	if (rules_is_open(launch))
+		refuse(import, command->range,
+		       "write the options out in the script, and import it again",
+		       "some options of %s come from a variable that is not known",
+		       command->name);
+	for (size_t i = first_option(command);
+	     i < command->operand && i < command->words_count; i++) {
+		const char *word = command->words[i].text;
+		const int length = (int)strcspn(word, "=");
+		bool known = word[0] != '-';
+
+		for (size_t k = 0; !known && k < sizeof(set) / sizeof(*set); k++)
+			known = is_option(word, set[k]);
+		if (known)
+			continue;
+		/* torchrun takes each option from a variable, too: torch's
+		 * distributed/argparse_util.py. */
+		if (launch->tool == CHECK_TORCHRUN || launch->tool == CHECK_TORCH_LAUNCH)
+			note(import, command->words[i].range,
+			     "%.*s of %s was left out: a variable in env says it, PET_ "
+			     "and "
+			     "the option's name in capitals",
+			     length, word, command->name);
+		else
+			refuse(import, command->words[i].range,
+			       "say it in the program or its configuration, remove it "
+			       "from "
+			       "the script, and import it again",
+			       "%.*s of %s has no key in a spec, and without it the job "
+			       "would be another",
+			       length, word, command->name);
+	}
+	if (is_launcher(launch) &&
+	    check_option(command, 1, "--max_restarts", &restarts) &&
+	    exactly(&restarts.number) > 0)
+		count(import, "rendezvous", "max_restarts", exactly(&restarts.number));
+}
+
+static void words_of(const struct import *import, struct words *words)
+{
+	const struct check_launch *launch = import->launch;
+	const struct check_command *command =
+		import->whole ? import->whole : launch->command;
+
+	if (is_stripped(launch) && launch->program) {
+		if (!has_launcher_option(launch, "no-python")) {
+			words->front[0] = "python";
+			words->front[1] = launch->module ? "-m" : NULL;
+		}
+		words->program = launch->program;
+		words->rest = launch->arguments;
+		words->count = launch->arguments_count;
+		return;
+	}
+	words->program = &command->words[0];
+	words->rest = command->words + 1;
+	words->count = command->words_count - 1;
+}
+
 static void run(struct import *import)
 {
 	const struct check_launch *launch = import->launch;
 	const struct check_command *command = launch->command;
 	const bool python = launch->tool == CHECK_PYTHON;
+	struct words words = {0};
+	bool constant;
 
-	if (mmdet(import, false)) {
+	if (!import->whole && mmdet(import, false)) {
 		mmdet(import, true);
 		return;
 	}
-	if (!all_constant(launch)) {
-		by_shell(import);
-	} else if (launch->program && (is_launcher(launch) || python) &&
-		   /* python -u X is more than an interpreter's name. */
-		   (!python || command->operand == (launch->module ? 2u : 1u))) {
+	words_of(import, &words);
+	constant = words.program->constant;
+	for (size_t i = 0; i < words.count; i++)
+		constant = constant && words.rest[i].constant;
+	if (!constant) {
+		by_shell(import, &words);
+	} else if (!import->whole && launch->program &&
+		   (words.front[0] ||
+		    /* python -u X is more than an interpreter's name. */
+		    (python && command->operand == (launch->module ? 2u : 1u)))) {
 		if (python && strcmp(command->words[0].text, "python") != 0)
 			say(import, "run", "python", command->words[0].text);
 		say(import, "run", launch->module ? "module" : "script",
 		    launch->program->text);
 		arguments(import, "args", 0);
 	} else {
-		const char *separator = "[";
-
 		key(import, "run", "command");
-		for (size_t i = 0; i < command->words_count; i++) {
-			fputs(separator, import->out);
-			separator = ", ";
-			scalar(import->out, command->words[i].text);
+		fputc('[', import->out);
+		scalar(import->out, words.program->text);
+		for (size_t i = 0; i < words.count; i++) {
+			fputs(", ", import->out);
+			scalar(import->out, words.rest[i].text);
 		}
 		fputs("]\n", import->out);
 	}
 	header(import, "run");
 }
 
-/* ---- the shell code around it ---- */
+/* ---- what stands around it in the step ---- */
 
-static bool is_rendezvous(const char *name)
+static bool is_mask(const char *name)
 {
-	static const char *const names[] = {
-		"MASTER_ADDR", "MASTER_PORT",      "RANK",
-		"WORLD_SIZE",  "LOCAL_RANK",       "NODE_RANK",
-		"NNODES",      "LOCAL_WORLD_SIZE", "SRUN_CPUS_PER_TASK",
-	};
+	return ends(name, "_VISIBLE_DEVICES");
+}
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		if (strcmp(names[i], name) == 0)
+static bool is_below(const struct check_command *command,
+		     const struct check_command *ancestor)
+{
+	for (; command; command = command->parent) {
+		if (command == ancestor)
 			return true;
 	}
 	return false;
 }
+
+static bool is_inside(const struct check_shell *shell, const struct check_shell *around)
+{
+	for (; shell; shell = shell->parent) {
+		if (shell == around)
+			return true;
+	}
+	return false;
+}
+
+/* The shell does more than to start the launch, and to set what is set at launch. */
+static bool does_more(const struct import *import, const struct check_shell *shell)
+{
+	static const char *const idle[] = {":", "true", "set", "wait"};
+	const struct check_model *model = import->model;
+	const struct check_command *main = import->launch->command;
+
+	for (size_t i = 0; i < model->commands_count; i++) {
+		const struct check_command *command = model->commands[i];
+		bool known = command->tool == CHECK_EXPORT || is_below(command, main) ||
+			     is_below(main, command) || !is_inside(command->shell, shell);
+
+		for (size_t k = 0; !known && k < sizeof(idle) / sizeof(*idle); k++)
+			known = strcmp(command->name, idle[k]) == 0;
+		/* MASTER_ADDR=$(hostname) */
+		if (!known && !command->substitute)
+			return true;
+	}
+	for (size_t i = 0; i < model->assignments_count; i++) {
+		const struct check_assignment *set = model->assignments[i];
+
+		if (is_inside(set->shell, shell) && !is_rendezvous(set->name) &&
+		    !is_mask(set->name))
+			return true;
+	}
+	return main->conditional || main->loops > 0;
+}
+
+/* The shell around put something into its text: bash -c "$CMD", bash -c "python $ARGS".
+ */
+static bool has_text_of_others(const struct check_command *command)
+{
+	for (size_t i = 0; i < command->words_count; i++) {
+		const struct check_value *word = &command->words[i];
+
+		for (size_t k = 0; k < word->expansions_count; k++) {
+			if (word->expansions[k].shell != command->shell)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* apptainer exec OPTIONS IMAGE PROGRAM, all of it known. */
+static bool is_container(const struct check_command *command)
+{
+	if (strcmp(command->name, "apptainer") != 0 &&
+	    strcmp(command->name, "singularity") != 0)
+		return false;
+	for (size_t i = 0; i < command->operand && i < command->words_count; i++) {
+		if (!command->words[i].constant)
+			return false;
+	}
+	return command->operand >= 3 && command->operand < command->words_count &&
+	       strcmp(command->words[1].text, "exec") == 0;
+}
+
+/* Fills in container, whole and odd. */
+static void look_around(struct import *import)
+{
+	const struct check_launch *launch = import->launch;
+	const struct check_command *inner = launch->command, *command = inner->parent;
+
+	for (; command && command->tool != CHECK_SRUN && !is_starter(command->tool);
+	     inner = command, command = command->parent) {
+		bool known;
+
+		switch (command->tool) {
+		case CHECK_CONTAINER:
+			known = !import->container && is_container(command);
+			import->container = known ? command : import->container;
+			break;
+		case CHECK_SHELL_TOOL:
+			known = !does_more(import, inner->shell) &&
+				(is_stripped(launch) || !has_text_of_others(inner));
+			break;
+		default:
+			known = strcmp(command->name, "exec") == 0 ||
+				strcmp(command->name, "eval") == 0 ||
+				(strcmp(command->name, "env") == 0 &&
+				 command->words_count > 1 &&
+				 command->words[1].text[0] != '-');
+			break;
+		}
+		if (!known && !import->odd)
+			import->odd = command;
+	}
+	if (!import->odd)
+		return;
+	import->container = NULL;
+	import->whole = inner;
+	if (is_stripped(launch))
+		refuse(import, import->odd->range,
+		       import->odd->tool == CHECK_CONTAINER
+			       ? "write the image, the mounts and the options out; "
+				 "container.runtime is pyxis, apptainer or singularity"
+			       : "put it into the batch script, in front of srun, or "
+				 "into "
+				 "the program",
+		       "what `%s` does around %s has no place in a spec, whose launcher "
+		       "stands there instead",
+		       import->odd->name, launch->command->name);
+}
+
+static void container(struct import *import)
+{
+	const struct check_command *command = import->container;
+	const bool gpus = amount(&import->model->jobs[0], CHECK_GPUS_PER_NODE) > 0;
+	size_t image;
+
+	if (!command)
+		return;
+	image = command->operand - 1;
+	say(import, "container", "runtime", command->name);
+	say(import, "container", "image", command->words[image].text);
+	/* Twice, as each list is one line. */
+	for (int pass = 0; pass < 2; pass++) {
+		const char *separator = NULL;
+
+		for (size_t i = 2; i < image; i++) {
+			const char *word = command->words[i].text, *value = NULL;
+			bool bind = false;
+
+			if (strcmp(word, "-B") == 0 || strcmp(word, "--bind") == 0) {
+				bind = true;
+				value = i + 1 < image ? command->words[++i].text : "";
+			} else if (strncmp(word, "--bind=", 7) == 0) {
+				bind = true;
+				value = word + 7;
+			} else if (strcmp(word, "--nv") == 0 && gpus) {
+				continue;
+			}
+			if (bind != (pass == 0))
+				continue;
+			if (!separator) {
+				key(import, "container", bind ? "mounts" : "options");
+				fputc('[', import->out);
+			}
+			if (!bind)
+				value = word;
+			do {
+				const size_t length =
+					bind ? strcspn(value, ",") : strlen(value);
+				char *item = strndup(value, length);
+
+				fputs(separator ? separator : "", import->out);
+				separator = ", ";
+				if (item)
+					scalar(import->out, item);
+				free(item);
+				value += length + (value[length] != '\0');
+			} while (*value);
+		}
+		if (separator)
+			fputs("]\n", import->out);
+	}
+}
+
+/* ---- the shell code around it ---- */
 
 /* $NAME or ${NAME} somewhere outside of the bytes from BEGIN to END, or of SELF. */
 static bool is_used(const struct check_model *model, const char *name,
@@ -638,6 +1134,7 @@ static bool is_spent(const struct import *import, const struct check_assignment 
 
 	return set->export == CHECK_KEPT && set->value.constant && !set->opaque &&
 	       !set->conditional && !set->command && command->node &&
+	       !(import->expanded && names(import->expanded, set->name)) &&
 	       !is_used(import->model, set->name, command->node->range, set->range);
 }
 
@@ -656,6 +1153,8 @@ static bool is_superfluous(const struct import *import, const struct shell_node 
 		    set->range.end > node->range.end)
 			continue;
 		any = true;
+		if (import->expanded && names(import->expanded, set->name))
+			return false;
 		if (!is_rendezvous(set->name) && !is_spent(import, set))
 			return false;
 	}
@@ -722,15 +1221,92 @@ static void block(struct import *import, const char *name, bool *begun,
 	}
 }
 
+/*
+ * Code that should end the job when it fails, as srank's scripts do by set -e: what sets
+ * up the environment. Other code may fail as a matter of course, as `read -d ''` does.
+ */
+static bool may_fail(const struct import *import, const struct shell_node *node)
+{
+	static const char *const plain[] = {
+		"module", "ml",  "source", ".",     "conda", "export", "mkdir", "cd",
+		"echo",   "set", "ulimit", "unset", "umask", "date",   "spack", "mamba",
+	};
+
+	if (import->launch->command->errexit || node->kind == SHELL_FUNCTION)
+		return false;
+	if (node->kind != SHELL_COMMAND || node->link != SHELL_THEN)
+		return true;
+	if (!node->words)
+		return false;
+	for (size_t i = 0; node->words->literal && i < sizeof(plain) / sizeof(*plain);
+	     i++) {
+		if (strcmp(node->words->text, plain[i]) == 0)
+			return false;
+	}
+	return true;
+}
+
+static void line(struct import *import, const char *name, bool *begun, const char *text)
+{
+	if (!*begun)
+		fprintf(import->out, "%s:\n", name);
+	import->section = name;
+	*begun = true;
+	fputs("  - |\n", import->out);
+	while (*text) {
+		const size_t length = strcspn(text, "\n");
+
+		fprintf(import->out, "    %.*s\n", (int)length, text);
+		text += length + (text[length] != '\0');
+	}
+}
+
+/* X=1 srun, env X=1, srun --export=ALL,X=1: for the step alone there, for it here. */
+static void exports(struct import *import, bool *begun)
+{
+	const struct check_model *model = import->model;
+	const struct check_command *main = import->launch->command;
+
+	for (size_t i = 0; i < model->assignments_count; i++) {
+		const struct check_assignment *set = model->assignments[i];
+		char *text = NULL;
+		size_t size;
+		FILE *out;
+
+		if (!set->command || !is_below(main, set->command) ||
+		    is_rendezvous(set->name) || is_mask(set->name) ||
+		    (set->export != CHECK_FOR_ONE && set->export != CHECK_BY_ENV &&
+		     set->export != CHECK_BY_SRUN) ||
+		    set->shell->kind != CHECK_SHELL_SCRIPT)
+			continue;
+		/* Then its words are run as they stand. */
+		if (set->export == CHECK_BY_ENV && import->whole)
+			continue;
+		out = open_memstream(&text, &size);
+		if (!out)
+			return;
+		fprintf(out, "export %s=", set->name);
+		shell_word(out, &set->value);
+		if (fclose(out) == 0)
+			line(import, "setup", begun, text);
+		free(text);
+	}
+}
+
 /* The commands before the one that holds AT, or behind it. */
 static void around(struct import *import, const char *name, uint32_t at, bool before)
 {
 	const struct check_model *model = import->model;
 	const struct shell_node *node = model->program.list;
-	bool begun = false;
+	bool begun = false, lenient = false;
 	struct script_range run = {0, 0};
 
-	for (; node; node = node->next) {
+	for (; before && node && node->range.begin < at; node = node->next)
+		lenient |= at >= (node->next ? node->next->range.begin : UINT32_MAX) &&
+			   !is_superfluous(import, node) && may_fail(import, node);
+	if (lenient)
+		line(import, name, &begun, "set +e +o pipefail");
+	for (node = model->program.list; node; node = node->next) {
 		uint32_t next = node->next ? node->next->range.begin
 					   : (uint32_t)model->source.length;
 		const bool here = at >= node->range.begin && at < next;
@@ -747,6 +1323,13 @@ static void around(struct import *import, const char *name, uint32_t at, bool be
 		run.end = next;
 	}
 	block(import, name, &begun, run);
+	if (before) {
+		exports(import, &begun);
+		if (import->expanded)
+			line(import, name, &begun, import->expanded);
+	}
+	if (lenient)
+		line(import, name, &begun, "set -eo pipefail");
 }
 
 /* ---- the step ---- */
@@ -757,7 +1340,7 @@ static void step(struct import *import, const struct check_step *step)
 		"nodes",    "ntasks",        "ntasks-per-node", "cpus-per-task", "gres",
 		"gpus",     "gpus-per-node", "gpus-per-task",   "gpu-bind",      "export",
 		"job-name", "partition",     "account",         "time",          "mem",
-		"exact",    "cpus-per-gpu",  "srank",
+		"exact",    "cpus-per-gpu",  "srank",           "jobid",
 	};
 	static const struct {
 		const char *option, *section, *key;
@@ -796,6 +1379,14 @@ static void step(struct import *import, const struct check_step *step)
 		/* Switches and networks: see the rule network-option. */
 		if (known || strcmp(use->option->name, "network") == 0)
 			continue;
+		if (use->value && strpbrk(use->value, "$`"))
+			refuse(import, use->range,
+			       "write out what the variable holds in the script, and "
+			       "import "
+			       "it again",
+			       "the value of --%s holds a variable, and in a spec srun's "
+			       "options are taken as they are",
+			       use->option->name);
 		if (asprintf(&word, "--%s%s%s", use->option->name, use->value ? "=" : "",
 			     use->value ? use->value : "") < 0)
 			continue;
@@ -810,6 +1401,91 @@ static void step(struct import *import, const struct check_step *step)
 		fputs("]\n", import->out);
 }
 
+/* ---- what is one step, and what is not ---- */
+
+/* True when the job is more than one command with code before and behind it. */
+static bool is_refused(struct import *import, const struct check_command *command)
+{
+	const struct check_model *model = import->model;
+	const struct check_launch *launch = import->launch;
+	const uint32_t at = command->range.begin;
+	const struct shell_node *node = model->program.list;
+	const struct check_step *step = launch->step;
+	const size_t errors = import->diag->errors;
+	int64_t tasks, whole;
+
+	if (model->program.fault.kind != SHELL_FINE &&
+	    model->program.fault.kind != SHELL_OPEN_DOCUMENT)
+		refuse(import, model->program.fault.range, "srank check tells more",
+		       "no shell can read this script: %s",
+		       shell_fault_text(model->program.fault.kind));
+	if (model->jobs_count > 1)
+		refuse(import,
+		       model->jobs[1].nodes ? model->jobs[1].nodes->range
+					    : command->range,
+		       "write the components as the list het of a spec, see "
+		       "srank-spec(5)",
+		       "a heterogeneous job cannot be imported");
+	if (command->loops > 0)
+		refuse(import, command->range,
+		       "write the spec of one round, and sweep.matrix for the others: a "
+		       "job "
+		       "for each",
+		       "this command stands in a loop, and a spec starts one step");
+	else if (command->conditional)
+		refuse(import, command->range,
+		       "import a script in which it stands alone, or test in setup and "
+		       "`exit`",
+		       "whether this command runs depends on another, and a spec runs it "
+		       "always");
+	else if (command->function)
+		refuse(import, command->range,
+		       "write the command where the function is called",
+		       "this command stands in a function, whose other lines would be "
+		       "lost");
+	while (node && node->next && node->next->range.begin <= at)
+		node = node->next;
+	if (import->diag->errors == errors && node && node->kind != SHELL_COMMAND &&
+	    node->kind != SHELL_PIPELINE)
+		refuse(import, command->range, "write the command on a line of its own",
+		       "the lines around this command in its group would be lost");
+	if (node && node->next && node->next->link != SHELL_THEN)
+		refuse(import, node->next->range,
+		       "a job of its own with --dependency does it, or remove it",
+		       "this depends on how the step ends, and a spec's teardown runs "
+		       "however it does");
+	for (size_t i = 0; i < model->launches_count; i++) {
+		const struct check_launch *other = model->launches[i];
+
+		if (other == launch || score(other) < 2 ||
+		    other->command->node == launch->command->node ||
+		    (other->step && other->step == launch->step))
+			continue;
+		if (score(other) >= 3 || other->command->background ||
+		    other->step->background)
+			refuse(import, other->command->range,
+			       "a script for each of them, or a sweep where they differ "
+			       "in "
+			       "arguments only",
+			       "`%s` is another program that this script starts, and a "
+			       "spec "
+			       "has one step",
+			       other->command->name);
+	}
+	if (!step || import->node_shape || step->kind != CHECK_STEP_SRUN)
+		return import->diag->errors > errors;
+	tasks = exactly(&step->amount[CHECK_NTASKS].number);
+	whole = amount(&model->jobs[0], CHECK_NTASKS);
+	if (step->amount[CHECK_NTASKS].origin == CHECK_BY_STEP && tasks > 0 &&
+	    tasks < whole)
+		refuse(import, step->amount[CHECK_NTASKS].range,
+		       "ask in the header for what the step needs",
+		       "the step has " LL " of the job's " LL
+		       " tasks, and in a spec it has all",
+		       tasks, whole);
+	return import->diag->errors > errors;
+}
+
 static void write_spec(struct import *import)
 {
 	const struct check_launch *launch = import->launch;
@@ -818,29 +1494,75 @@ static void write_spec(struct import *import)
 	uint32_t at = command->range.begin;
 
 	import->node_shape = is_launcher(launch);
+	look_around(import);
+	if (is_refused(import, command))
+		return;
 	header(import, "");
 	say(import, "", "launcher", launcher(launch));
 	run(import);
 	resources(import);
 	header(import, "batch");
 	extra(import);
+	if (is_stripped(launch))
+		launcher_options(import);
+	container(import);
 	step(import, launch->step);
 	around(import, "setup", at, true);
 	around(import, "teardown", at, false);
+	if (strcmp(import->section, "teardown") == 0 && command->errexit)
+		note(import, command->range,
+		     "what follows this command runs in a spec's teardown, which a step "
+		     "that "
+		     "failed does not keep from running");
 	if (command->stages > 1 || (command->node && command->node->redirects))
 		note(import, command->range,
 		     "where this command's output goes was left out: batch.output has it "
 		     "all");
-	if (command->loops > 0 || command->conditional || command->function)
-		note(import, command->range,
-		     "this command stands in a loop, a branch or a function, and the "
-		     "spec runs "
-		     "it once");
-	if (import->model->jobs_count > 1)
-		note(import,
-		     import->model->jobs[1].nodes ? import->model->jobs[1].nodes->range
-						  : command->range,
-		     "the spec has the first part of this heterogeneous job only");
+}
+
+/* What gen would say of the spec TEXT goes to DIAG as errors of the script FILE. */
+static int plan_spec(const char *text, size_t length, const char *file,
+		     const struct spec_site *site, struct diag *diag)
+{
+	struct diag_place place = {.file = file};
+	struct spec_site none = {0};
+	struct spec spec = {0};
+	struct plan plan = {0};
+	struct script_templates templates = {0};
+	struct diag found = {0};
+	FILE *script;
+	int rc;
+
+	spec_site_init(&none);
+	if (!site)
+		site = &none;
+	rc = spec_read_text(&spec, "spec", text, length, &found);
+	if (rc == 0)
+		rc = spec_complete(&spec, &site->defaults);
+	if (rc == 0)
+		rc = plan_make(&plan, &spec, site, &found);
+	script = rc == 0 ? fopen("/dev/null", "w") : NULL;
+	if (script) {
+		rc = script_write(script, &spec, &plan, site, NULL, &templates, &found);
+		fclose(script);
+	}
+	for (size_t i = 0; i < found.count; i++) {
+		const struct diag_item *item = &found.items[i];
+
+		if (item->severity != DIAG_ERROR)
+			continue;
+		diag_add(diag, DIAG_ERROR, item->rule, &place,
+			 "srank gen would refuse the spec of this script: %s",
+			 item->message);
+		if (item->fix)
+			diag_fix(diag, "%s", item->fix);
+	}
+	script_templates_clear(&templates);
+	plan_clear(&plan);
+	spec_clear(&spec);
+	spec_site_clear(&none);
+	diag_clear(&found);
+	return rc;
 }
 
 int check_import(FILE *out, const char *file, const char *text, size_t length,
@@ -858,8 +1580,11 @@ int check_import(FILE *out, const char *file, const char *text, size_t length,
 		.environment = options->environment,
 		.environment_count = options->environment_count,
 	};
-	struct import import = {.model = &model, .diag = diag, .out = out, .section = ""};
+	struct import import = {.model = &model, .diag = diag, .section = ""};
 	struct diag_place place = {.file = file};
+	const size_t errors = diag->errors;
+	char *spec = NULL;
+	size_t size = 0;
 	int rc = check_model_make(&model, &request);
 
 	if (rc < 0)
@@ -872,8 +1597,23 @@ int check_import(FILE *out, const char *file, const char *text, size_t length,
 		rc = -EINVAL;
 		goto out;
 	}
+	import.out = open_memstream(&spec, &size);
+	if (!import.out) {
+		rc = -ENOMEM;
+		goto out;
+	}
 	write_spec(&import);
+	if (fclose(import.out) != 0) {
+		rc = -ENOMEM;
+		goto out;
+	}
+	rc = diag->errors > errors ? -EINVAL
+				   : plan_spec(spec, size, file, options->site, diag);
+	if (rc == 0)
+		fwrite(spec, 1, size, out);
 out:
+	free(spec);
+	free(import.expanded);
 	check_model_clear(&model);
 	return rc;
 }

@@ -428,6 +428,113 @@ job() {
 	[[ $status -eq 2 ]]
 }
 
+# imports LINE...: the spec of job.sbatch has all these lines, and gen takes it.
+imports() {
+	local line
+	srank import job.sbatch >job.yaml 2>said || {
+		cat said
+		return 1
+	}
+	for line in "$@"; do
+		grep -qxF -- "$line" job.yaml || {
+			echo "not there: $line" && cat job.yaml
+			return 1
+		}
+	done
+	srank gen job.yaml >out.sbatch
+	bash -n out.sbatch
+}
+
+# refuses WORDS: import fails, writes nothing, and says WORDS and what to do.
+refuses() {
+	rm -f job.yaml
+	run srank import job.sbatch -o job.yaml
+	[[ $status -eq 1 && ! -e job.yaml ]]
+	[[ $output == *"$1"* ]] || {
+		echo "$output"
+		return 1
+	}
+	[[ $output == *'fix: '* ]]
+}
+
+@test "import maps a container, and tells each option of the launcher that goes" {
+	job 'srun singularity exec --nv -B /data:/d,/w --cleanenv my.sif torchrun --nproc_per_node=2 --max_restarts=3 --tee 3 t.py --x 1'
+	imports 'launcher: torchrun' '  script: t.py' '  args: ["--x", 1]' '  max_restarts: 3' \
+		'  runtime: singularity' '  image: my.sif' '  mounts: ["/data:/d", /w]' '  options: ["--nv", "--cleanenv"]'
+	grep -qF -- '--tee of torchrun was left out' said
+	grep -qF 'singularity exec --bind /data:/d --bind /w --nv --cleanenv my.sif' out.sbatch
+	job 'srun apptainer exec -B "$PWD:/w" my.sif torchrun --nproc_per_node=2 t.py'
+	refuses 'what `apptainer` does around torchrun'
+	job 'srun docker run my torchrun --nproc_per_node=2 t.py'
+	refuses 'what `docker` does around torchrun'
+	# Without a launcher to put there it is run as it stands.
+	job 'srun docker run my python t.py'
+	imports '  command: [docker, run, my, python, t.py]'
+	job 'srun accelerate launch --mixed_precision bf16 --num_processes 2 t.py'
+	refuses '--mixed_precision of accelerate has no key in a spec'
+}
+
+@test "import: what the batch shell expands is expanded by it" {
+	local expand
+	job 'lrs=(0.1 "0 2")' 'i=1' 'srun python3 train.py --lr "${lrs[$((i - SLURM_ARRAY_TASK_ID))]}" "${lrs[@]}" $(echo a b) '"'it''s'"
+	imports "  command: [bash, -c, 'eval \"exec \$RANK_COMMAND\"']" '    lrs=(0.1 "0 2")' '    export RANK_COMMAND'
+	expand=$(sed -n '/lrs=/p; /^i=1/p; /RANK_COMMAND$/p; /printf -v RANK_COMMAND/p' out.sbatch)
+	# What a task then runs, each word in brackets.
+	[[ $(SLURM_ARRAY_TASK_ID=0 bash -c "$expand"$'\n''python3() { printf "[%s]" "$@"; }; eval "$RANK_COMMAND"') == \
+		"[train.py][--lr][0 2][0.1][0 2][a][b][its]" ]]
+
+	# A set-up whose commands may fail, as this read does.
+	job "read -r -d '' cmd <<EOF" 'cd /opt && python -u gpt.py nodes=${SLURM_NNODES}' 'EOF' 'srun bash -c "${cmd}"'
+	imports '    set +e +o pipefail' '    set -eo pipefail' "  command: [bash, -c, 'eval \"exec \$RANK_COMMAND\"']"
+	expand=$(sed -n '/^set +e/,/^export RANK_COMMAND/p' out.sbatch)
+	[[ $(SLURM_NNODES=2 bash -ec "$expand"$'\n''bash() { printf "[%s]" "$@"; }; eval "$RANK_COMMAND"') == \
+		'[-c][cd /opt && python -u gpt.py nodes=2]' ]]
+
+	# Some words by one shell and some by the other, and shell code around the program.
+	job 'x=1' "srun bash -c 'cd /opt; python t.py --x \$SLURM_PROCID'"
+	imports "  command: [bash, \"-c\", \"cd /opt; python t.py --x \$SLURM_PROCID\"]"
+	job "srun bash -c 'cd /opt; torchrun --nproc_per_node=2 t.py'"
+	refuses 'what `bash` does around torchrun'
+}
+
+@test "import: variables of the one command, srun's options, and the folder" {
+	job 'A="x y" srun -c 4 --jobid $SLURM_JOBID --export=ALL,B=2 python t.py'
+	imports "    export A='x y'" '    export B=2' '  script: t.py'
+	refute grep -q jobid job.yaml
+	job 'srun --container-image=a.sqsh --container-mounts=/l,$PWD:/w python t.py'
+	refuses 'the value of --container-mounts holds a variable'
+	printf '%s\n' '#!/bin/bash' '#SBATCH --chdir=.' 'srun python t.py' >job.sbatch
+	imports '  script: t.py'
+	refute grep -q workdir job.yaml
+}
+
+@test "import refuses what is more than one step" {
+	job 'for i in 1 2; do srun --exact -n1 python run.py --seed $i & done' 'wait'
+	refuses 'stands in a loop'
+	job 'srun -n1 python run.py --seed 1'
+	refuses "the step has 1 of the job's 2 tasks"
+	job 'srun python train.py' 'srun python eval.py'
+	refuses '`python` is another program'
+	job 'srun python train.py && cp model.pt $HOME'
+	refuses 'depends on how the step ends'
+	job 'if [ -f x ]; then srun python train.py; fi'
+	refuses 'whether this command runs'
+	job 'go() { cd x; srun python train.py; }' 'go'
+	refuses 'stands in a function'
+	job '(' 'cd x' 'srun python train.py' ')'
+	refuses 'in its group would be lost'
+	job '#SBATCH hetjob' '#SBATCH --ntasks=1' 'srun python train.py'
+	refuses 'heterogeneous'
+}
+
+@test "import writes no spec that gen refuses" {
+	job '#SBATCH --gpus-per-node=2' 'deepspeed --hostfile=h --master_addr $(hostname) train.py --deepspeed ds.json'
+	imports 'launcher: deepspeed' '  script: train.py' '  args: ["--deepspeed", ds.json]'
+	printf '%s\n' '#!/bin/bash' '#SBATCH --time=2days' 'srun python t.py' >job.sbatch
+	run srank import job.sbatch
+	[[ $status -eq 1 && $output == *'srank gen would refuse the spec'*2days* ]]
+}
+
 @test "bytes that no script has" {
 	printf '#!/bin/bash\n#SBATCH --ntasks=1\necho a\0b\nsrun ./a\n' >nul.sbatch
 	run srank check --format=gcc nul.sbatch
