@@ -129,6 +129,45 @@ same() {
 	done
 }
 
+@test "import and gen: the ranks get the same words" {
+	local name
+	cat >"$(home show.py)" <<-'END'
+		import os, sys
+		print("rank", os.environ["SLURM_PROCID"], sys.argv[1:], os.environ.get("MODE"))
+	END
+	script array.sbatch <<-'END'
+		#!/bin/bash
+		#SBATCH --partition=mm_dev
+		#SBATCH --nodes=2
+		#SBATCH --ntasks-per-node=2
+		rates=(0.1 "0 2")
+		kept=$((1 + 1))
+		MODE="a b" srun python3 show.py --rate "${rates[1]}" "${rates[@]}" --jobs $SLURM_JOB_NUM_NODES --x $kept
+	END
+	script document.sbatch <<-'END'
+		#!/bin/bash
+		#SBATCH --partition=mm_dev
+		#SBATCH --nodes=1
+		#SBATCH --ntasks-per-node=2
+		read -r -d '' cmd <<EOF
+		cd / && cd - >/dev/null && MODE=$SLURM_JOB_NUM_NODES python3 show.py "it's" \$SLURM_LOCALID
+		EOF
+		srun bash -c "${cmd}"
+	END
+	for name in array document; do
+		echo "$name"
+		job_ends 60 --output=before "$name.sbatch"
+		made "$name"
+		job_ends 60 --output=after "$name.made" || {
+			cat "$(home after)"
+			return 1
+		}
+		grep '^rank' "$(home before)" | sort >"$BATS_TEST_TMPDIR/before"
+		[[ -s $BATS_TEST_TMPDIR/before ]]
+		diff "$BATS_TEST_TMPDIR/before" <(grep '^rank' "$(home after)" | sort)
+	done
+}
+
 # trains SCRIPT WORLD PER-NODE
 trains() {
 	rm -rf "$(home work_dirs)"
