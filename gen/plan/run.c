@@ -86,6 +86,182 @@ static int take_command(struct plan_work *work)
 	return add_words(work, command, first);
 }
 
+/* The next word of shell code, its quotes included; NULL: none is left. */
+static const char *next_word(const char *text, size_t *length)
+{
+	char quote = '\0';
+	size_t at = 0;
+
+	text += strspn(text, " \t\n");
+	for (; text[at] && (quote || !strchr(" \t\n", text[at])); at++) {
+		if (quote == text[at])
+			quote = '\0';
+		else if (text[at] == '\\' && quote != '\'' && text[at + 1])
+			at++;
+		else if (!quote && (text[at] == '\'' || text[at] == '"'))
+			quote = text[at];
+	}
+	*length = at;
+	return at ? text : NULL;
+}
+
+/* `>`, `2>&1`, `<file`, `&&`, `|`, `a;`: what a shell would not hand to the program. */
+static bool is_syntax(const char *word, size_t length)
+{
+	static const char *const signs[] = {"|", "||", "|&", "&", "&&", ";", ";;"};
+	const size_t digits = strspn(word, "0123456789");
+
+	for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+		if (strlen(signs[i]) == length && memcmp(signs[i], word, length) == 0)
+			return true;
+	}
+	return (digits < length && (word[digits] == '<' || word[digits] == '>')) ||
+	       (length > 1 && word[0] == '&' && word[1] == '>') ||
+	       (length > 1 && word[length - 1] == ';' && word[length - 2] != '\\');
+}
+
+/* Such a word in a text, where it is most likely meant for a shell. */
+static int refuse_syntax(struct plan_work *work, const char *name,
+			 const struct spec_value *words)
+{
+	const char *word = words->text;
+	size_t length;
+
+	/* The elements of a list are words whatever they look like. */
+	for (; word && (word = next_word(word, &length)); word += length) {
+		if (!is_syntax(word, length))
+			continue;
+		diag_add(work->diag, DIAG_ERROR, "plan-run", &words->place,
+			 "%s: no shell reads this, so `%.*s` would be a word for the "
+			 "program",
+			 name, length > 40 ? 40 : (int)length, word);
+		diag_fix(work->diag, "%s",
+			 strpbrk(word, "<>") && word[0] != '|' && word[0] != '&'
+				 ? "batch.output and batch.error name the files of the "
+				   "job; or a shell: command: [bash, -c, '...']; a plain "
+				   "word stands in quotes"
+				 : "a shell: command: [bash, -c, '...'], or setup and "
+				   "teardown; a plain word stands in quotes");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* NAME=VALUE in front of the program, which a shell would take for a variable. */
+static int refuse_leading_variable(struct plan_work *work)
+{
+	const struct spec_value *command = &work->spec->run.command;
+	const char *word = command->count ? command->items[0].text : "";
+	const char *at = word;
+
+	if (isalpha((unsigned char)*at) || *at == '_') {
+		while (isalnum((unsigned char)*at) || *at == '_')
+			at++;
+	}
+	if (at == word || *at != '=')
+		return 0;
+	diag_add(work->diag, DIAG_ERROR, "plan-run", &command->items[0].place,
+		 "command: no shell reads this, so %.60s would be the program", word);
+	diag_fix(work->diag, "env: {%.*s: %.60s}, and the command without it",
+		 (int)(at - word), word, at[1] ? at + 1 : "''");
+	return -EINVAL;
+}
+
+/* `train.py --lr 0.1`: a script with its arguments; `my train.py` is a name. */
+static int refuse_arguments(struct plan_work *work)
+{
+	const struct spec_value *script = &work->spec->run.script;
+	const char *text = script->given ? script->text : "";
+	const size_t length = strcspn(text, " \t");
+	const char *rest = text + length + strspn(text + length, " \t");
+
+	if (!*rest || !((length > 3 && memcmp(text + length - 3, ".py", 3) == 0) ||
+			strstr(text, " --")))
+		return 0;
+	diag_add(work->diag, DIAG_ERROR, "plan-run", &script->place,
+		 "script names one file, and '%.60s' has arguments behind it", text);
+	diag_fix(work->diag, "run: {script: %.*s, args: %.80s}", (int)length, text, rest);
+	return -EINVAL;
+}
+
+/* What is meant for a shell, where none is. */
+static int refuse_shell(struct plan_work *work)
+{
+	const struct spec *spec = work->spec;
+	int rc = refuse_syntax(work, "command", &spec->run.command);
+
+	if (refuse_syntax(work, "args", &spec->run.args) < 0)
+		rc = -EINVAL;
+	if (refuse_leading_variable(work) < 0)
+		rc = -EINVAL;
+	if (refuse_arguments(work) < 0)
+		rc = -EINVAL;
+	return rc;
+}
+
+/* True for a word that is the same in YAML's flow style. */
+static bool is_simple(const char *word)
+{
+	for (; *word; word++) {
+		if (!isalnum((unsigned char)*word) && !strchr("_./=-", *word))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What to write for `LAUNCHER [options] SCRIPT [arguments]`. Only a script of Python's is
+ * told from the launcher's options for certain.
+ */
+static void fix_nested(struct plan_work *work, const char *program, const char *launcher)
+{
+	const struct spec_value *lists[] = {&work->spec->run.command,
+					    &work->spec->run.args};
+	const char *script = NULL;
+	char args[160] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < 2; i++) {
+		for (size_t k = 0; k < lists[i]->count; k++) {
+			const char *word = lists[i]->items[k].text;
+			const size_t length = strlen(word);
+
+			if (!script) {
+				if (length > 3 && strcmp(word + length - 3, ".py") == 0 &&
+				    is_simple(word) && word[0] != '-')
+					script = word;
+				continue;
+			}
+			if (is_simple(word) && used + length + 3 < sizeof(args))
+				used += (size_t)snprintf(args + used, sizeof(args) - used,
+							 "%s%s", used ? ", " : "", word);
+			else
+				used = sizeof(args);
+			if (used >= sizeof(args))
+				goto told;
+		}
+	}
+told:
+	if (used >= sizeof(args))
+		strcpy(args, "...");
+	if (launcher && script)
+		diag_fix(work->diag, "launcher: %s and run: {script: %.80s%s%s%s}",
+			 launcher, script, used ? ", args: [" : "", args,
+			 used ? "]" : "");
+	else if (launcher)
+		diag_fix(work->diag,
+			 "launcher: %s, and the program behind %s alone in run", launcher,
+			 program);
+	else if (script)
+		diag_fix(work->diag,
+			 "run: {script: %.80s%s%s%s}, options of srun in srun.args",
+			 script, used ? ", args: [" : "", args, used ? "]" : "");
+	else
+		diag_fix(work->diag,
+			 "the program behind %s alone in run, its options in srun.args",
+			 program);
+}
+
 /*
  * A program that starts ranks itself, where one rank's program belongs: each task would
  * start as many more, and all of them would take the same port.
@@ -123,15 +299,7 @@ static int refuse_nested(struct plan_work *work, const struct diag_place *place)
 			 "%s starts ranks itself, and would do so in every task; run is "
 			 "what one rank runs",
 			 program);
-		if (starters[i].launcher)
-			diag_fix(work->diag,
-				 "launcher: %s, and the program behind %s alone in run",
-				 starters[i].launcher, program);
-		else
-			diag_fix(work->diag,
-				 "the program behind %s alone in run, "
-				 "its options in srun.args",
-				 program);
+		fix_nested(work, program, starters[i].launcher);
 		return -EINVAL;
 	}
 	return 0;
@@ -214,6 +382,8 @@ int plan_resolve_run(struct plan_work *work)
 		return -EINVAL;
 	}
 	rc = mmdet ? plan_take_mmdet(work) : take_run(work);
+	if (refuse_shell(work) < 0)
+		rc = rc == -ENOMEM ? rc : -EINVAL;
 	if (rc < 0)
 		return rc;
 	if (spec->run.python.given && (run->kind == PLAN_COMMAND || run->python))

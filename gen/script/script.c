@@ -11,6 +11,7 @@
 #include "gen/script/uses.h"
 #include "spank/launch/settings.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -39,11 +40,38 @@ int script_folder(const struct spec_value *pattern, char **folder)
 static void warn_literal(const char *text, const struct diag_place *place,
 			 const char *fix, struct diag *diag)
 {
-	if (text[0] != '~' && !strchr(text, '$') && !strchr(text, '`'))
+	const char *at = text;
+
+	/* A `$` in front of something else is one for a shell as well. */
+	while ((at = strchr(at, '$')) && !(at[1] == '_' || at[1] == '{' || at[1] == '(' ||
+					   isalpha((unsigned char)at[1])))
+		at++;
+	/* `~/x`, `~user/x`; `~30` is a number that is about right. */
+	if (!at && !strchr(text, '`') &&
+	    !(text[0] == '~' && (!text[1] || text[1] == '/' || strchr(text, '/'))))
 		return;
 	diag_add(diag, DIAG_WARNING, "script-literal", place,
 		 "`%s` is taken as it is, nothing in it is expanded", text);
 	diag_fix(diag, "%s", fix);
+}
+
+/* `bash -c ...`: a shell of each rank's own expands the words. */
+static bool is_shell_code(const struct spec_value *command)
+{
+	static const char *const shells[] = {"bash", "sh", "dash", "zsh", "ksh"};
+
+	for (size_t i = 0; i + 1 < command->count; i++) {
+		const char *word = command->items[i].text;
+		const char *slash = strrchr(word, '/');
+		const char *next = command->items[i + 1].text;
+
+		for (size_t k = 0; k < sizeof(shells) / sizeof(*shells); k++) {
+			if (strcmp(slash ? slash + 1 : word, shells[k]) == 0 &&
+			    next[0] == '-' && next[strlen(next) - 1] == 'c')
+				return true;
+		}
+	}
+	return false;
 }
 
 static void warn_literals(const struct spec *spec, struct diag *diag)
@@ -52,14 +80,26 @@ static void warn_literals(const struct spec *spec, struct diag *diag)
 	static const char cd[] = "write the path out, or use cd in setup";
 	static const char export[] = "write the value out, or use export in setup";
 	static const char source[] = "write the path out, or use source in setup";
+	static const char out[] = "write the value out";
+	static const char shells[] =
+		"write the value out, or have a shell in each rank expand it: command: "
+		"[bash, -c, '...']";
+	const bool shell = is_shell_code(&spec->run.command);
 	const struct {
 		const struct spec_value *value;
 		const char *fix;
 	} paths[] = {
-		{&spec->batch.output, path},    {&spec->batch.error, path},
-		{&spec->run.workdir, cd},       {&spec->venv, source},
-		{&spec->conda.env, source},     {&spec->conda.root, source},
-		{&spec->container.image, path}, {&spec->container.workdir, path},
+		{&spec->batch.output, path},
+		{&spec->batch.error, path},
+		{&spec->run.script, path},
+		{&spec->mmdet.config, path},
+		{&spec->mmdet.work_dir, path},
+		{&spec->run.workdir, cd},
+		{&spec->venv, source},
+		{&spec->conda.env, source},
+		{&spec->conda.root, source},
+		{&spec->container.image, path},
+		{&spec->container.workdir, path},
 	};
 	const struct {
 		const struct spec_value *list;
@@ -68,6 +108,9 @@ static void warn_literals(const struct spec *spec, struct diag *diag)
 		{&spec->env, export},
 		{&spec->modules.use, path},
 		{&spec->container.mounts, path},
+		{&spec->srun.args, out},
+		{shell ? NULL : &spec->run.command, shells},
+		{shell ? NULL : &spec->run.args, shells},
 	};
 
 	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
@@ -78,7 +121,7 @@ static void warn_literals(const struct spec *spec, struct diag *diag)
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
 		const struct spec_value *list = lists[i].list;
 
-		for (size_t k = 0; k < list->count; k++)
+		for (size_t k = 0; list && k < list->count; k++)
 			warn_literal(list->items[k].text, &list->items[k].place,
 				     lists[i].fix, diag);
 	}

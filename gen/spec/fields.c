@@ -303,7 +303,8 @@ static const struct spec_field sweep_fields[] = {
 
 /* What a component of a heterogeneous job can say for itself. */
 static const struct spec_field het_fields[] = {
-	{"run", SPEC_SECTION, 0, "what its ranks run", .fields = run_fields},
+	{"run", SPEC_SECTION, 0, "what its ranks run", .fields = run_fields,
+	 .shorthand = "command"},
 	{"mmdet", SPEC_SECTION, 0, "an MMDetection 3.x training", .fields = mmdet_fields},
 	{"resources", SPEC_SECTION, 0, "how much of the cluster",
 	 .fields = resources_fields},
@@ -335,7 +336,8 @@ const struct spec_field spec_fields[] = {
 	{"plugin", SPEC_CHOICE, SPEC(plugin),
 	 "how ranks learn who they are; default auto: as the site profile says",
 	 .choices = PLUGIN_WORDS},
-	{"run", SPEC_SECTION, 0, "what every rank runs", .fields = run_fields},
+	{"run", SPEC_SECTION, 0, "what every rank runs", .fields = run_fields,
+	 .shorthand = "command"},
 	{"mmdet", SPEC_SECTION, 0, "an MMDetection 3.x training", .fields = mmdet_fields,
 	 .shorthand = "config"},
 	{"resources", SPEC_SECTION, 0, "how much of the cluster",

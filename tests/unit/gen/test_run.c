@@ -89,6 +89,24 @@ static void programs(void **state)
 		 NULL,
 		 NULL,
 		 {"pythonista", "a.py"}},
+		/* A text alone is the command. */
+		{"run: python a.py -x", PLAN_SCRIPT, "python", "a.py", {"-x"}},
+		/* Signs of a shell within words, in quotes, and in lists are words. */
+		{"run: {script: my a.py, args: \"u?a=1&b=2 --x=a>b '>' ^a$ \\\\;\"}",
+		 PLAN_SCRIPT,
+		 "python",
+		 "my a.py",
+		 {"u?a=1&b=2", "--x=a>b", ">", "^a$", ";"}},
+		{"run: {command: [awk, -F, '|', '>', x=1]}",
+		 PLAN_COMMAND,
+		 NULL,
+		 NULL,
+		 {"awk", "-F", "|", ">", "x=1"}},
+		{"run: {command: bash -c 'a > b; c'}",
+		 PLAN_COMMAND,
+		 NULL,
+		 NULL,
+		 {"bash", "-c", "a > b; c"}},
 		/* MMDetection. */
 		{"launcher: mmengine\nmmdet: {config: c.py}",
 		 PLAN_SCRIPT,
@@ -248,20 +266,52 @@ static void faults(void **state)
 		 "launcher: torchrun\n",
 		 "job.yaml:1:16: error: torchrun starts ranks itself, and would do so in "
 		 "every task; run is what one rank runs [plan-nested]\n"
-		 "  fix: launcher: torchrun, and the program behind torchrun alone "
-		 "in run\n"},
+		 "  fix: launcher: torchrun and run: {script: train.py}\n"},
+		{"run: torchrun train.py --lr 0.1\n",
+		 "job.yaml:1:6: error: torchrun starts ranks itself, and would do so in "
+		 "every task; run is what one rank runs [plan-nested]\n"
+		 "  fix: launcher: torchrun and run: {script: train.py, args: [--lr, "
+		 "0.1]}\n"},
+		/* What is no plain word of YAML is not spelled out. */
+		{"run: {command: [srun, -n2, a.py, 'b: c']}\n",
+		 "job.yaml:1:16: error: srun starts ranks itself, and would do so in "
+		 "every task; run is what one rank runs [plan-nested]\n"
+		 "  fix: run: {script: a.py, args: [...]}, options of srun in "
+		 "srun.args\n"},
 		{"run: {command: [/opt/bin/accelerate, launch, train.py]}\n",
 		 "job.yaml:1:16: error: accelerate starts ranks itself, and would do so "
 		 "in "
 		 "every task; run is what one rank runs [plan-nested]\n"
-		 "  fix: launcher: accelerate, and the program behind accelerate alone "
-		 "in run\n"},
+		 "  fix: launcher: accelerate and run: {script: train.py}\n"},
 		{"run: {command: python3 -m torch.distributed.launch train.py}\n",
 		 "job.yaml:1:16: error: torch.distributed.launch starts ranks itself, "
 		 "and "
 		 "would do so in every task; run is what one rank runs [plan-nested]\n"
-		 "  fix: launcher: torchrun, and the program behind "
-		 "torch.distributed.launch alone in run\n"},
+		 "  fix: launcher: torchrun and run: {script: train.py}\n"},
+		/* What is meant for a shell. */
+		{"run: {command: python3 a.py > log}\n",
+		 "job.yaml:1:16: error: command: no shell reads this, so `>` would be a "
+		 "word for the program [plan-run]\n"
+		 "  fix: batch.output and batch.error name the files of the job; or a "
+		 "shell: command: [bash, -c, '...']; a plain word stands in quotes\n"},
+		{"run: {command: ./a && ./b}\n",
+		 "job.yaml:1:16: error: command: no shell reads this, so `&&` would be a "
+		 "word for the program [plan-run]\n"
+		 "  fix: a shell: command: [bash, -c, '...'], or setup and teardown; a "
+		 "plain word stands in quotes\n"},
+		{"run: {script: a.py, args: -x; echo y}\n",
+		 "job.yaml:1:27: error: args: no shell reads this, so `-x;` would be a "
+		 "word for the program [plan-run]\n"
+		 "  fix: a shell: command: [bash, -c, '...'], or setup and teardown; a "
+		 "plain word stands in quotes\n"},
+		{"run: {command: NCCL_DEBUG=INFO python3 a.py}\n",
+		 "job.yaml:1:16: error: command: no shell reads this, so NCCL_DEBUG=INFO "
+		 "would be the program [plan-run]\n"
+		 "  fix: env: {NCCL_DEBUG: INFO}, and the command without it\n"},
+		{"run: {script: a.py --lr 0.1}\n",
+		 "job.yaml:1:15: error: script names one file, and 'a.py --lr 0.1' has "
+		 "arguments behind it [plan-run]\n"
+		 "  fix: run: {script: a.py, args: --lr 0.1}\n"},
 		{"run: {module: torch.distributed.run}\n",
 		 "job.yaml:1:15: error: torch.distributed.run starts ranks itself, and "
 		 "would do so in every task; run is what one rank runs [plan-nested]\n"

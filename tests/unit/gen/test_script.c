@@ -546,18 +546,48 @@ static void literals_are_told(void **state)
 
 	make(&made,
 	     "launcher: torch\n" ONE_BY_ONE "run: {script: '$a.py', workdir: ~/x}\n"
-	     "env: {A: '$HOME/x', B: x~, C: '`id`'}\n"
+	     "env: {A: '$HOME/x', B: x~, C: '`id`', D: ^a$, E: ~30}\n"
 	     "batch: {output: '$SCRATCH/%j.out', error: '~/e'}\n",
 	     NULL);
 	assert_int_equal(made.rc, 0);
 	assert_int_equal(made.diag.errors, 0);
-	assert_int_equal(made.diag.warnings, 5);
+	assert_int_equal(made.diag.warnings, 6);
 	diag_sort(&made.diag);
 	for (size_t i = 0; i < made.diag.count; i++)
 		assert_string_equal(made.diag.items[i].rule, "script-literal");
 	assert_int_equal(made.diag.items[0].place.line, 3);
-	assert_int_equal(made.diag.items[4].place.line, 5);
+	assert_int_equal(made.diag.items[5].place.line, 5);
 	clear(&made);
+}
+
+/* Words of the program: literal, unless a shell of its own reads them. */
+static void literals_of_programs_are_told(void **state)
+{
+	static const struct {
+		const char *run;
+		size_t warnings;
+	} rows[] = {
+		{"run: {script: a.py, args: [--d, $HOME/x]}", 1},
+		{"run: {command: './a ${X} $(id)'}", 2},
+		{"run: {command: [bash, -c, 'echo $RANK']}", 0},
+		{"run: {command: [numactl, -l, /bin/sh, -ec, 'echo $RANK']}", 0},
+		{"run: {script: a.py}\nsrun: {args: [--chdir=$PWD]}", 1},
+		{"run: {script: a.py, args: [^a$, $, 5$]}", 0},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct made made;
+		char text[256];
+
+		print_message("# row %zu\n", i);
+		snprintf(text, sizeof(text), ONE_BY_ONE "%s\n", rows[i].run);
+		make(&made, text, NULL);
+		assert_int_equal(made.rc, 0);
+		assert_int_equal(made.diag.count, rows[i].warnings);
+		for (size_t k = 0; k < made.diag.count; k++)
+			assert_string_equal(made.diag.items[k].rule, "script-literal");
+		clear(&made);
+	}
 }
 
 /* What the plan says itself, and code that is whole only when its lines are. */
@@ -770,6 +800,7 @@ int main(void)
 		cmocka_unit_test(folders),
 		cmocka_unit_test(without_the_plugin),
 		cmocka_unit_test(literals_are_told),
+		cmocka_unit_test(literals_of_programs_are_told),
 		cmocka_unit_test(the_same_is_fine),
 		cmocka_unit_test(templates_of_the_user),
 		cmocka_unit_test(every_launcher),
