@@ -519,7 +519,7 @@ static int collect(struct patient *patient, struct launch_error *err)
 	const uint32_t ntasks = patient->facts.ntasks;
 	char **texts = calloc(ntasks, sizeof(*texts)), **came = NULL;
 	char **listings = calloc(ntasks, sizeof(*listings));
-	bool held = patient->meeting.held[0];
+	bool hidden = patient->meeting.held[0] || !patient->meeting.addr[0];
 	uint32_t count;
 	bool fine;
 
@@ -528,8 +528,8 @@ static int collect(struct patient *patient, struct launch_error *err)
 		free(listings);
 		return -ENOMEM;
 	}
-	/* To the port that is held nobody can come. */
-	count = exec_server_collect(patient->server, held ? 0 : ntasks - 1,
+	/* To a port that is held, or an address that is not known, nobody can come. */
+	count = exec_server_collect(patient->server, hidden ? 0 : ntasks - 1,
 				    working_time(patient), &came);
 	sort_texts(came, count, texts, listings, ntasks);
 	free(came);
@@ -547,14 +547,15 @@ static void tell_alone(const struct patient *patient)
 	struct exec_record record;
 	const struct exec_rule *rule;
 
-	if (exec_record_read(&record, patient->record))
+	/* Why there is no address is the same for all, and rank 0 says it. */
+	if (!patient->meeting.addr[0] || exec_record_read(&record, patient->record))
 		return;
 	rule = exec_rule_of_way(&record);
 	launch_error_set(&text, -EHOSTUNREACH,
 			 "rank %" PRIu32 " on %s does not reach rank 0 at %s (%s) port "
 			 "%u: %s; %s",
 			 patient->facts.rank, exec_record_text(&record, "node"),
-			 patient->meeting.addr[0] ? patient->meeting.addr : "?",
+			 patient->meeting.addr,
 			 exec_record_text(&record, "master.addresses"),
 			 patient->meeting.port, rule->name, rule->cure);
 	exec_record_clear(&record);

@@ -458,7 +458,8 @@ static void find_missing(struct judge *judge)
 			used += (size_t)snprintf(names + used, sizeof(names) - used,
 						 "%s%" PRIu32, used ? "," : "", rank);
 	}
-	if (count)
+	/* Without an address none of them could come. */
+	if (count && (world->addr || world->meshed))
 		found(judge, RANKS_MISSING, "",
 		      "%" PRIu32 " of %" PRIu32 " ranks have not reported in %u s: %s%s",
 		      count, world->ntasks, world->seconds, names,

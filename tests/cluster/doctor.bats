@@ -441,6 +441,17 @@ finds()
 		'warning: the job has 3 nodes, and this step 2 [[]nodes-idle]'
 }
 
+@test "a rank 0 that nobody knows is found by PMIx, and told of without it" {
+	printf '%s\n' node2 node1 node2 | write hosts
+	examine 1 env SLURM_HOSTFILE=hosts srun --mpi=none -n3 srank doctor
+	finds 'error: node2: the node of rank 0 is not known: *[[]step]'
+	[[ $stderr != *'does not reach'* ]]
+	((${#mpi[@]})) || return 0
+	examine 0 env SLURM_HOSTFILE=hosts srun "${mpi[@]}" -n3 srank doctor --strict
+	finds
+	[[ $output == *'to meet at node2 port '* && $output =~ 'node2  0,2 ' ]]
+}
+
 @test "outside of a step, and with words that are none of its own" {
 	run user srank doctor
 	[[ $status == 1 && $output == *'this is no task of a Slurm step'* ]]
