@@ -46,6 +46,50 @@ static void because(struct rules *rules, const struct check_step *step)
 			   use->option->name, use->value ? use->value : "");
 }
 
+/* CUDA_VISIBLE_DEVICES=$SLURM_LOCALID leaves one device, and its index is 0. */
+static void masked(struct rules *rules, const struct check_launch *launch)
+{
+	static const enum check_variable masks[] = {CHECK_CUDA_VISIBLE_DEVICES,
+						    CHECK_HIP_VISIBLE_DEVICES,
+						    CHECK_ROCR_VISIBLE_DEVICES};
+	const struct check_command *command = launch->command;
+	const struct check_assignment *rank = command->sees[CHECK_LOCAL_RANK];
+	const struct check_assignment *mask = NULL;
+	const struct check_setting *index = &launch->setting[CHECK_KEY_DEVICE];
+
+	if (!launch->step || launch->step->kind != CHECK_STEP_SRUN ||
+	    exactly(&launch->step->amount[CHECK_NTASKS_PER_NODE].number) == 1)
+		return;
+	for (size_t i = 0; i < sizeof(masks) / sizeof(*masks) && !mask; i++) {
+		mask = command->sees[masks[i]];
+		if (mask &&
+		    (mask->shell->where != CHECK_STEP || mask->unset ||
+		     !is_local_rank(&mask->value) || strchr(mask->value.text, ',')))
+			mask = NULL;
+	}
+	if (!mask)
+		return;
+	if (!index->name || !is_local_rank(&index->value))
+		index = &launch->setting[CHECK_KEY_LOCAL_RANK];
+	if (index->name && is_local_rank(&index->value)) {
+		if (!rules_tell_as(rules, RULE_GPUS_PER_TASK_LOCALID, DIAG_WARNING,
+				   index->range,
+				   "%s counts up, and %s leaves each task one GPU, whose "
+				   "index is 0",
+				   index->name, mask->name))
+			return;
+	} else if (!rank || rank->unset || !is_local_rank(&rank->value) ||
+		   !rules_tell_as(
+			   rules, RULE_GPUS_PER_TASK_LOCALID, DIAG_WARNING, rank->range,
+			   "LOCAL_RANK counts up, and %s leaves each task one GPU, "
+			   "whose index is 0",
+			   mask->name)) {
+		return;
+	}
+	rules_fix(rules, "leave %s to Slurm, or count 0 in each task", mask->name);
+	rules_also(rules, mask->range, "the mask");
+}
+
 static void device(struct rules *rules, const struct check_launch *launch)
 {
 	const struct check_step *step = launch->step;
@@ -297,6 +341,7 @@ void rules_devices(struct rules *rules)
 		if (rules_skips(launch))
 			continue;
 		device(rules, launch);
+		masked(rules, launch);
 		two_masks(rules, launch);
 	}
 	for (size_t i = 0; i < model->assignments_count; i++) {

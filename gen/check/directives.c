@@ -300,8 +300,13 @@ static const char *spelt(const struct script_use *use)
 
 static void unknown(struct rules *rules, const struct script_use *use)
 {
-	if (!rules_tell(rules, RULE_UNKNOWN_OPTION, use->name_range,
-			"sbatch has no option %s%s", spelt(use), use->name))
+	/* A plugin of the cluster may have options of any long name (spank(8)). */
+	const bool plugins = !use->letter && !use->nearest;
+
+	if (!rules_tell_as(rules, RULE_UNKNOWN_OPTION,
+			   plugins ? DIAG_WARNING : DIAG_ERROR, use->name_range,
+			   "sbatch has no option %s%s%s", spelt(use), use->name,
+			   plugins ? ", unless a plugin has it" : ""))
 		return;
 	if (!use->nearest)
 		return;

@@ -224,6 +224,20 @@ static void not_everywhere(struct rules *rules, const struct check_launch *launc
 			rules_edit(rules, front, "srun --cpus-per-task=%s ", cpus->value);
 		return;
 	}
+	if (launch->tool == CHECK_DEEPSPEED && nodes > 1 && !is_open(launch) &&
+	    !is_said(launch, CHECK_KEY_HOSTFILE) && !launch->command->sourced &&
+	    !check_option(launch->command, 1, "--include", &(struct check_setting){0}) &&
+	    !check_option(launch->command, 1, "-i", &(struct check_setting){0})) {
+		if (rules_tell_as(
+			    rules, RULE_MULTI_NODE_WITHOUT_SRUN, DIAG_WARNING,
+			    where_run(launch->command),
+			    "deepspeed has no --hostfile, so it uses the first of " LL
+			    " nodes only",
+			    nodes))
+			rules_fix(rules, "write a file of `HOST slots=GPUS` lines from "
+					 "scontrol show hostnames, and --hostfile");
+		return;
+	}
 	if (launch->tool != CHECK_PYTHON ||
 	    (!job->ntasks && !job->ntasks_per_node && nodes < 2))
 		return;
@@ -527,6 +541,98 @@ static void nnodes(struct rules *rules, const struct check_launch *launch)
 	rules_fix(rules, "write %s " LL, setting->name, nodes);
 	if (check_exact(&setting->number))
 		edit_number(rules, setting, nodes);
+}
+
+/* Each node starts a launcher that takes itself for the only one. */
+static void one_node(struct rules *rules, const struct check_launch *launch)
+{
+	const struct check_setting *machines = &launch->setting[CHECK_KEY_NNODES];
+	const struct check_setting *alone = &launch->setting[CHECK_KEY_STANDALONE];
+	const char *program = launch->command->name;
+	int64_t nodes = amount(rules, launch, CHECK_NODES);
+
+	if (!is_launcher(launch) || !launch->step || launch->parent ||
+	    launch->step->kind != CHECK_STEP_SRUN || nodes < 2 ||
+	    exactly(&launch->copies_per_node) != 1 || has_plugin(rules, launch))
+		return;
+	if (alone->name || said(launch, CHECK_KEY_NNODES) == 1) {
+		const struct check_setting *said = alone->name ? alone : machines;
+
+		rules_tell(rules, RULE_ONE_NODE_LAUNCHER, said->range,
+			   "%s makes of each of " LL " nodes a training of its own",
+			   said->name, nodes);
+	} else if (!machines->name && !is_open(launch) && !launch->command->sourced) {
+		rules_tell_as(rules, RULE_ONE_NODE_LAUNCHER, DIAG_WARNING,
+			      launch->command->range,
+			      "%s is not told of " LL
+			      " nodes, so that each is a training of its own%s",
+			      program, nodes,
+			      launch->tool == CHECK_ACCELERATE
+				      ? ", unless its default configuration says more"
+				      : "");
+	}
+}
+
+/* -H node1:4,node2:4 of mpirun and horovodrun. */
+static void hosts(struct rules *rules, const struct check_launch *launch)
+{
+	const struct check_setting *setting = &launch->setting[CHECK_KEY_HOSTFILE];
+	int64_t nodes = amount(rules, launch, CHECK_NODES);
+	int64_t count = said(launch, CHECK_KEY_WORLD), slots = 0;
+	bool named = false;
+
+	if ((launch->tool != CHECK_MPIRUN && launch->tool != CHECK_HOROVODRUN) ||
+	    !setting->name || !setting->value.constant ||
+	    (strcmp(setting->name, "-H") != 0 && strcmp(setting->name, "--host") != 0))
+		return;
+	for (const char *at = setting->value.text; *at; at += *at == ',') {
+		const size_t length = strcspn(at, ","), name = strcspn(at, ":,");
+
+		slots += name < length ? atoll(at + name + 1) : 1;
+		named |= name != 9 || strncmp(at, "localhost", 9) != 0;
+		at += length;
+	}
+	if (count > slots && slots > 0 && launch->tool == CHECK_HOROVODRUN)
+		rules_tell_as(rules, RULE_HOSTS_BY_HAND, DIAG_ERROR, setting->range,
+			      "%s has " LL " slot%s for " LL " processes", setting->name,
+			      slots, plural(slots), count);
+	else if (named && nodes != 1)
+		rules_tell(rules, RULE_HOSTS_BY_HAND, setting->range,
+			   "%s names nodes, and the job may get others", setting->name);
+	else if (!named && nodes > 1)
+		rules_tell(rules, RULE_HOSTS_BY_HAND, setting->range,
+			   "%s leaves the other " LL " node%s idle", setting->name,
+			   nodes - 1, plural(nodes - 1));
+}
+
+/* deepspeed --include localhost:0,1,4: the numbers are the devices. */
+static void included(struct rules *rules, const struct check_launch *launch)
+{
+	int64_t gpus = amount(rules, launch, CHECK_GPUS_PER_NODE), most = -1;
+	struct check_setting setting = {0};
+
+	if (launch->tool != CHECK_DEEPSPEED || gpus < 1 ||
+	    (!check_option(launch->command, 1, "--include", &setting) &&
+	     !check_option(launch->command, 1, "-i", &setting)) ||
+	    !setting.value.constant)
+		return;
+	for (const char *at = strchr(setting.value.text, ':'); at && *at;) {
+		const size_t part = strcspn(at, "@");
+
+		for (size_t i = 1; i < part; i++) {
+			if (isdigit((unsigned char)at[i]) && strchr(":,", at[i - 1]) &&
+			    atoll(at + i) > most)
+				most = atoll(at + i);
+		}
+		at = at[part] ? strchr(at + part, ':') : NULL;
+	}
+	if (most < gpus)
+		return;
+	if (rules_tell(rules, RULE_GPU_CONSTANT_DRIFT, setting.range,
+		       "--include names device " LL ", and there %s " LL
+		       " GPU%s on a node, from 0 on",
+		       most, gpus == 1 ? "is" : "are", gpus, plural(gpus)))
+		rules_fix(rules, "write numbers from 0 to " LL, gpus - 1);
 }
 
 static void workers(struct rules *rules, const struct check_launch *launch)
@@ -951,6 +1057,9 @@ void rules_launchers(struct rules *rules)
 		rank_in_environment(rules, launch);
 		node_rank(rules, launch);
 		nnodes(rules, launch);
+		one_node(rules, launch);
+		hosts(rules, launch);
+		included(rules, launch);
 		workers(rules, launch);
 		accelerate(rules, launch);
 		num_nodes(rules, launch);

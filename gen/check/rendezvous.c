@@ -455,6 +455,37 @@ static void addresses(struct rules *rules)
 	}
 }
 
+/* --rdzv_endpoint=$H:29500, and the script has no H. */
+static void set_nowhere(struct rules *rules, const struct check_launch *launch)
+{
+	static const enum check_key keys[] = {CHECK_KEY_ADDRESS, CHECK_KEY_ENDPOINT};
+	const struct check_model *model = rules->model;
+
+	if (!is_launcher(launch) || launch->command->sourced ||
+	    script_header_find(&model->header, 0, "export"))
+		return;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const struct check_setting *setting = &launch->setting[keys[i]];
+		const struct check_expansion *first = setting->value.expansions;
+		const char *name =
+			setting->value.expansions_count > 0 ? first->name : NULL;
+		bool set = false;
+
+		if (!setting->name || !name || first->kind != CHECK_PARAMETER ||
+		    first->at > 0 || (first->op && *first->op) ||
+		    !(isalpha((unsigned char)name[0]) || name[0] == '_') ||
+		    strncmp(name, "SLURM", 5) == 0 || strcmp(name, "HOSTNAME") == 0)
+			continue;
+		for (size_t j = 0; j < model->assignments_count && !set; j++)
+			set = strcmp(model->assignments[j]->name, name) == 0;
+		if (!set)
+			rules_tell_as(rules, RULE_MASTER_MISSING, DIAG_WARNING,
+				      setting->range,
+				      "%s is $%s, which this script does not set",
+				      setting->name, name);
+	}
+}
+
 static bool has_plugin(const struct rules *rules, const struct check_launch *launch)
 {
 	return (launch->step && check_step_find(launch->step, "srank")) ||
@@ -874,6 +905,24 @@ static bool is_kept(const struct check_assignment *set)
 	       set->shell->where == CHECK_BATCH;
 }
 
+/* $NAME or ${NAME stands somewhere. */
+static bool is_expanded(const struct check_model *model, const char *name)
+{
+	const char *end = model->source.text + model->source.length;
+	const size_t length = strlen(name);
+
+	for (const char *at = model->source.text;
+	     (at = memmem(at, (size_t)(end - at), name, length)); at += length) {
+		const char *behind = at + length;
+
+		if (at > model->source.text && (at[-1] == '$' || at[-1] == '{') &&
+		    (behind == end ||
+		     !(isalnum((unsigned char)*behind) || *behind == '_')))
+			return true;
+	}
+	return false;
+}
+
 /* Programs that read them from their environment. */
 static void unexported(struct rules *rules, const struct check_launch *launch)
 {
@@ -884,14 +933,17 @@ static void unexported(struct rules *rules, const struct check_launch *launch)
 
 	if (!launch->step || launch->step->kind != CHECK_STEP_SRUN ||
 	    is_launcher(launch) || launch->parent || command->sourced ||
-	    exactly(&launch->step->amount[CHECK_NTASKS].number) == 1 ||
-	    !(launch->distributed || command->sees[CHECK_RANK] ||
-	      command->sees[CHECK_LOCAL_RANK]))
+	    exactly(&launch->step->amount[CHECK_NTASKS].number) == 1)
 		return;
 	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
 		const struct check_assignment *set = command->sees[variables[i]];
 
 		if (!is_kept(set))
+			continue;
+		/* Who sets such a variable, and has no use for it, means the program. */
+		if (!launch->distributed && !command->sees[CHECK_RANK] &&
+		    !command->sees[CHECK_LOCAL_RANK] &&
+		    is_expanded(rules->model, set->name))
 			continue;
 		/* An argument may carry it. */
 		if ((variables[i] == CHECK_MASTER_ADDR &&
@@ -1016,6 +1068,7 @@ void rules_rendezvous(struct rules *rules)
 		if (rules_skips(launch))
 			continue;
 		missing(rules, launch);
+		set_nowhere(rules, launch);
 		told_twice(rules, launch);
 		unexported(rules, launch);
 	}

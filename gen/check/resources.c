@@ -6,6 +6,7 @@
 #include "gen/check/rules.h"
 
 #include "gen/spec/scalar.h"
+#include "spank/launch/nearest.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -480,6 +481,7 @@ static void site(struct rules *rules, const struct check_job *job)
 	const struct spec_partition *partition;
 	int64_t cpus = number(job->cpus_per_task), tasks;
 	char hint[SPEC_HINT_MAX];
+	const char *near;
 	uint64_t size;
 
 	if (!profile || !job->partition || !job->partition->value ||
@@ -491,6 +493,13 @@ static void site(struct rules *rules, const struct check_job *job)
 			   "the profile %s lists no partition %s",
 			   profile->file ? profile->file : "of this site",
 			   job->partition->value);
+		near = launch_nearest(
+			job->partition->value,
+			&((const struct spec_partition *)profile->partitions.entries)
+				 ->name.text,
+			profile->partitions.count, sizeof(*partition));
+		if (near)
+			rules_fix(rules, "did you mean %s?", near);
 		return;
 	}
 	tasks = exactly(&job->amount[CHECK_NTASKS_PER_NODE].number);

@@ -5,6 +5,8 @@
  */
 #include "gen/check/rules.h"
 
+#include "gen/spec/scalar.h"
+
 #include "gen/spec/arena.h"
 #include "gen/spec/scalar.h"
 
@@ -584,7 +586,7 @@ static void nested(struct rules *rules, const struct check_command *command)
 
 	if (!outer || outer->kind != CHECK_STEP_SRUN || !runs(command))
 		return;
-	if (command->tool == CHECK_MPIRUN) {
+	if (command->tool == CHECK_MPIRUN || command->tool == CHECK_HOROVODRUN) {
 		int64_t tasks = exactly(&outer->amount[CHECK_NTASKS].number);
 
 		if (tasks > 0)
@@ -601,6 +603,79 @@ static void nested(struct rules *rules, const struct check_command *command)
 			   "this srun waits for what the step of line %u holds",
 			   script_text_line(&rules->model->source,
 					    outer->command->range.begin));
+}
+
+/* ---- srun's own options ---- */
+
+static void srun_option(struct rules *rules, const struct script_use *use)
+{
+	const char *dashes = use->letter ? "-" : "--";
+	char hint[SPEC_HINT_MAX];
+	const char *why;
+
+	switch (use->fault) {
+	case SCRIPT_USE_UNKNOWN:
+	case SCRIPT_USE_OTHER_COMMAND:
+		/* A plugin of the cluster may have options of any long name. */
+		if (!rules_tell_as(
+			    rules, RULE_UNKNOWN_OPTION,
+			    use->letter || use->nearest ? DIAG_ERROR : DIAG_WARNING,
+			    use->name_range, "srun has no option %s%s%s", dashes,
+			    use->name,
+			    use->letter || use->nearest ? ""
+							: ", unless a plugin has it"))
+			return;
+		if (use->nearest)
+			rules_fix(rules, "did you mean --%s?", use->nearest->name);
+		else
+			rules_fix(rules, "use an option of srun(1)");
+		return;
+	case SCRIPT_USE_AMBIGUOUS:
+		rules_tell(rules, RULE_AMBIGUOUS_OPTION, use->name_range,
+			   "--%s is the beginning of several options of srun", use->name);
+		return;
+	case SCRIPT_USE_UNWANTED_VALUE:
+		rules_tell(rules, RULE_BAD_VALUE, use->range, "--%s takes no value",
+			   use->name);
+		return;
+	case SCRIPT_USE_FINE:
+		break;
+	default:
+		return;
+	}
+	/* srun's --exclusive has other values. */
+	if (!use->option || !use->value || strpbrk(use->value, "$`") ||
+	    range_is_empty(use->value_range) ||
+	    strcmp(use->option->name, "exclusive") == 0 ||
+	    !rules_value_form(rules, use->option->name, use->value, &why, hint) || !why)
+		return;
+	if (rules_tell(rules, RULE_BAD_VALUE, use->value_range,
+		       "srun does not take `%s` for --%s: %s", use->value,
+		       use->option->name, why) &&
+	    hint[0])
+		rules_fix(rules, "write --%s=%s", use->option->name, hint);
+}
+
+static void srun_options(struct rules *rules, const struct check_step *step)
+{
+	if (step->kind != CHECK_STEP_SRUN)
+		return;
+	for (size_t i = 0; i < step->uses_count; i++)
+		srun_option(rules, &step->uses[i]);
+}
+
+/* SRANK=LIST of this project's plugin says what --srank=LIST does. */
+static void srank_variable(struct rules *rules, const struct check_assignment *set)
+{
+	char hint[SPEC_HINT_MAX];
+	const char *why;
+
+	if (strcmp(set->name, "SRANK") != 0 || set->unset || set->opaque ||
+	    !set->value.constant || set->shell->where == CHECK_ELSEWHERE ||
+	    !rules_value_form(rules, "srank", set->value.text, &why, hint) || !why)
+		return;
+	rules_tell(rules, RULE_BAD_VALUE, set->range, "the plugin refuses SRANK=%s: %s",
+		   set->value.text, why);
 }
 
 static bool gather(struct rules *rules, struct facts *facts)
@@ -654,10 +729,12 @@ void rules_steps(struct rules *rules)
 		const struct check_command *command = step->command;
 		const struct check_step *other;
 
+		if (!runs(command))
+			continue;
+		srun_options(rules, step);
 		/* srun --help, --version, --mpi=list and the like start nothing. */
-		if (!runs(command) ||
-		    (step->kind == CHECK_STEP_SRUN && !step->multi_prog &&
-		     !step->opaque && command->operand >= command->words_count))
+		if (step->kind == CHECK_STEP_SRUN && !step->multi_prog && !step->opaque &&
+		    command->operand >= command->words_count)
 			continue;
 		cpus_per_task(rules, step);
 		ntasks_per_node(rules, step);
@@ -681,6 +758,8 @@ void rules_steps(struct rules *rules)
 			rules_tell(rules, RULE_PIPE_HIDES_STATUS, command->range,
 				   "the exit code of this step is lost in the pipe");
 	}
+	for (size_t i = 0; i < model->assignments_count; i++)
+		srank_variable(rules, model->assignments[i]);
 	for (size_t i = 0; i < model->commands_count; i++) {
 		submits(rules, model->commands[i]);
 		nested(rules, model->commands[i]);

@@ -592,6 +592,25 @@ const struct check_rule check_rules[] = {
 	"srun -c 32 torchrun --nnodes=4 --nproc_per_node=4 " C10D " train.py\n",
 	NODES_2X4 MASTER PORT
 	"srun -c 32 torchrun --nnodes=2 --nproc_per_node=4 " C10D " train.py\n"},
+[RULE_ONE_NODE_LAUNCHER] = {
+	"one-node-launcher", CHECK_GROUP_LAUNCHERS, DIAG_ERROR, 0,
+	"a launcher that knows of one node is started on several",
+	"each node then trains for itself, with ranks from 0 on: nothing fails, and the "
+	"nodes write over each other's checkpoints. torchrun's default is --nnodes=1:1, "
+	"accelerate's one machine",
+	"tell it the nodes and where they meet, or ask for one node",
+	NODES_2X4 "srun -c 32 torchrun --standalone --nproc_per_node=4 train.py\n",
+	NODES_2X4 MASTER PORT
+	"srun -c 32 torchrun --nnodes=2 --nproc_per_node=4 " C10D " train.py\n"},
+[RULE_HOSTS_BY_HAND] = {
+	"hosts-by-hand", CHECK_GROUP_LAUNCHERS, DIAG_WARNING, 0,
+	"mpirun or horovodrun gets hosts that are written into the script",
+	"the next job has other nodes, and slots below -np are refused; under Slurm mpirun "
+	"takes the job's own hosts",
+	"leave -H out, or make the list with scontrol show hostnames",
+	"#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=4\n"
+	"mpirun -np 8 -H node1:4,node2:4 ./solver\n",
+	"#SBATCH --nodes=2\n#SBATCH --ntasks-per-node=4\nmpirun -np 8 ./solver\n"},
 [RULE_NNODES_FROM_WORLD_SIZE] = {
 	"nnodes-from-world-size", CHECK_GROUP_LAUNCHERS, DIAG_WARNING, 0,
 	"WORLD_SIZE or RANK as a number of nodes",

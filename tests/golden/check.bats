@@ -205,7 +205,7 @@ job() {
 	[[ $output == *'66560 MiB a node, and the partition has 65536 [over-limit]'* ]]
 	[[ $output == *"--time=24:01:00 is above the partition's limit, 1-0 [over-limit]"* ]]
 	sed -i 's/partition=gpu/partition=gpus/' job.sbatch
-	[[ $(srank check --site site.yaml job.sbatch) == *unknown-partition* ]]
+	[[ $(srank check --site site.yaml job.sbatch) == *unknown-partition*'did you mean gpu?'* ]]
 }
 
 @test "the site profile names the select plugin" {
