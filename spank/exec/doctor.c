@@ -61,6 +61,7 @@ struct patient {
 	struct launch_gpus *gpus;
 	struct launch_error refused; /* by the rules of the launch */
 	bool meshed;                 /* PMIx has brought the ranks together */
+	bool called;                 /* some came without it all the same */
 	char *record;
 	char *listing;        /* of the trees; "" without */
 	unsigned int seconds; /* that the others are waited for */
@@ -382,7 +383,7 @@ static bool judge(struct patient *patient, char *const *texts, char *const *list
 		.records = records,
 		.port = patient->meeting.port,
 		.meshed = patient->meshed,
-		.apart = patient->pmix && !patient->meshed,
+		.apart = patient->pmix && (!patient->meshed || patient->called),
 		.seconds = patient->seconds,
 		.trees = doctor->trees,
 		.trees_count = doctor->trees_count,
@@ -441,8 +442,48 @@ static int meet(struct patient *patient, struct launch_error *err)
 	if (r || !meeting->sockets_count)
 		return r;
 	r = exec_server_start(&patient->server, meeting->sockets, meeting->sockets_count,
-			      meeting->token, 0);
+			      meeting->token,
+			      patient->facts.rank == 0 ? patient->facts.ntasks : 0);
 	return r ? launch_error_set(err, r, "cannot listen: %s", strerror(-r)) : 0;
+}
+
+/* By the rank that each says it is. */
+static void sort_texts(char **came, uint32_t count, char **texts, char **listings,
+		       uint32_t ntasks)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		struct exec_record record;
+		int64_t rank = -1;
+		char *mark = strchr(came[i], LISTING_MARK);
+
+		if (mark)
+			*mark = '\0';
+		if (exec_record_read(&record, came[i]) == 0 &&
+		    !exec_record_number(&record, "rank", &rank))
+			rank = -1;
+		exec_record_clear(&record);
+		if (rank <= 0 || rank >= ntasks || texts[rank]) {
+			free(came[i]);
+			continue;
+		}
+		texts[rank] = came[i];
+		if (listings)
+			listings[rank] = mark ? mark + 1 : NULL;
+	}
+}
+
+/*
+ * Those that PMIx has missed while it brought rank 0 on, as when one server turns another
+ * away, have called by now.
+ */
+static void add_callers(struct patient *patient, char **texts)
+{
+	char **came = NULL;
+	uint32_t count = exec_server_collect(patient->server, 0, 0, &came);
+
+	patient->called = count > 0;
+	sort_texts(came, count, texts, NULL, patient->facts.ntasks);
+	free(came);
 }
 
 static bool gather(struct patient *patient)
@@ -457,6 +498,7 @@ static bool gather(struct patient *patient)
 	} else {
 		free(texts[0]);
 		texts[0] = strdup(patient->record);
+		add_callers(patient, texts);
 		fine = judge(patient, texts, NULL);
 	}
 	free_list(texts, ntasks);
@@ -489,30 +531,6 @@ static int examine_with_pmix(struct patient *patient, struct launch_error *err)
 }
 
 /* ---- without PMIx ---- */
-
-/* By the rank that each says it is. */
-static void sort_texts(char **came, uint32_t count, char **texts, char **listings,
-		       uint32_t ntasks)
-{
-	for (uint32_t i = 0; i < count; i++) {
-		struct exec_record record;
-		int64_t rank = -1;
-		char *mark = strchr(came[i], LISTING_MARK);
-
-		if (mark)
-			*mark = '\0';
-		if (exec_record_read(&record, came[i]) == 0 &&
-		    !exec_record_number(&record, "rank", &rank))
-			rank = -1;
-		exec_record_clear(&record);
-		if (rank <= 0 || rank >= ntasks || texts[rank]) {
-			free(came[i]);
-			continue;
-		}
-		texts[rank] = came[i];
-		listings[rank] = mark ? mark + 1 : NULL;
-	}
-}
 
 static int collect(struct patient *patient, struct launch_error *err)
 {

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -200,8 +199,6 @@ static void settle_port(struct exec_meeting *meeting)
 
 void exec_meeting_alone(struct exec_meeting *meeting)
 {
-	/* All ranks know it, and no other step has it. */
-	meeting->token = (uint64_t)meeting->facts->job_id << 32 | meeting->facts->step_id;
 	if (meeting->facts->rank != 0)
 		settle_port(meeting);
 	if (meeting->addr[0] && !meeting->master.count)
@@ -283,14 +280,14 @@ int exec_meeting_open(struct exec_meeting *meeting, bool alone, struct launch_er
 	int fd;
 
 	meeting->leader = meeting->facts->local_rank == 0;
+	/* All ranks know it, and no other step has it. */
+	meeting->token = (uint64_t)meeting->facts->job_id << 32 | meeting->facts->step_id;
 	settle_address(meeting, err);
 	if (meeting->facts->rank == 0) {
 		fd = open_port(meeting, alone, err);
 		if (fd < 0)
 			return fd;
 		meeting->sockets[meeting->sockets_count++] = fd;
-		if (getrandom(&meeting->token, sizeof(meeting->token), GRND_NONBLOCK) < 0)
-			meeting->token = (uint64_t)time(NULL);
 	}
 	if (alone)
 		exec_meeting_alone(meeting);
