@@ -188,8 +188,10 @@ void rules_edit(struct rules *rules, struct script_range where, const char *form
 		rules->rc = -ENOMEM;
 		return;
 	}
-	edits->items[edits->count++] =
-		(struct check_edit){.from = where.begin, .to = where.end, .text = text};
+	edits->items[edits->count++] = (struct check_edit){.from = where.begin,
+							   .to = where.end,
+							   .text = text,
+							   .rule = rules->rule->id};
 }
 
 bool rules_is_open(const struct check_launch *launch)

@@ -62,6 +62,8 @@ void check_rules_describe(FILE *out);
 struct check_edit {
 	size_t from, to;
 	char *text;
+	const char *rule; /* that wants it */
+	bool applied;     /* by check_fix_apply() */
 };
 
 /* What was found in one script that a program can put right. */
@@ -98,10 +100,17 @@ int check_script(const char *file, const char *text, size_t length,
 
 /*
  * TEXT with EDITS applied, in *FIXED with *SIZE bytes, to be freed; of edits that overlap
- * the first counts. 0; -ENOMEM.
+ * the first counts. EDITS are then in the order of TEXT. 0; -ENOMEM.
  */
 int check_fix_apply(const char *text, size_t length, struct check_edits *edits,
 		    char **fixed, size_t *size);
+
+/*
+ * Prints what EDITS, applied to TEXT of FILE, put right: a line for each rule and place,
+ * adjacent lines in one.
+ */
+void check_fix_tell(FILE *out, const char *file, const char *text,
+		    const struct check_edits *edits);
 
 /* Prints the difference of two texts of FILE in the unified format, three lines around.
  */

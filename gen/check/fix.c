@@ -49,7 +49,7 @@ static bool is_equal(const struct check_edit *a, const struct check_edit *b)
 int check_fix_apply(const char *text, size_t length, struct check_edits *edits,
 		    char **fixed, size_t *size)
 {
-	const struct check_edit *last = NULL;
+	struct check_edit *last = NULL;
 	size_t room = length + 1, at = 0, used = 0;
 	char *out;
 
@@ -60,7 +60,7 @@ int check_fix_apply(const char *text, size_t length, struct check_edits *edits,
 		return -ENOMEM;
 	sort(edits);
 	for (size_t i = 0; i < edits->count; i++) {
-		const struct check_edit *edit = &edits->items[i];
+		struct check_edit *edit = &edits->items[i];
 		const size_t put = strlen(edit->text);
 
 		/* Two rules may want the same, and none may undo another's. */
@@ -72,6 +72,7 @@ int check_fix_apply(const char *text, size_t length, struct check_edits *edits,
 		memcpy(out + used, edit->text, put);
 		used += put;
 		at = edit->to;
+		edit->applied = true;
 		last = edit;
 	}
 	memcpy(out + used, text + at, length - at);
@@ -80,6 +81,42 @@ int check_fix_apply(const char *text, size_t length, struct check_edits *edits,
 	*fixed = out;
 	*size = used;
 	return 0;
+}
+
+static void tell_lines(FILE *out, const char *file, size_t first, size_t last,
+		       const char *rule)
+{
+	utf8_escape(out, file);
+	if (first == last)
+		fprintf(out, ":%zu: fixed [%s]\n", first, rule);
+	else
+		fprintf(out, ":%zu-%zu: fixed [%s]\n", first, last, rule);
+}
+
+void check_fix_tell(FILE *out, const char *file, const char *text,
+		    const struct check_edits *edits)
+{
+	size_t line = 1, at = 0, first = 0, last = 0;
+	const char *rule = NULL;
+
+	for (size_t i = 0; i < edits->count; i++) {
+		const struct check_edit *edit = &edits->items[i];
+
+		if (!edit->applied || !edit->rule)
+			continue;
+		for (; at < edit->from; at++)
+			line += text[at] == '\n';
+		if (rule && strcmp(rule, edit->rule) == 0 && line <= last + 1) {
+			last = line;
+			continue;
+		}
+		if (rule)
+			tell_lines(out, file, first, last, rule);
+		rule = edit->rule;
+		first = last = line;
+	}
+	if (rule)
+		tell_lines(out, file, first, last, rule);
 }
 
 /* ---- the difference ---- */

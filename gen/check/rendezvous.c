@@ -5,7 +5,10 @@
  */
 #include "gen/check/rules.h"
 
+#include "gen/spec/arena.h"
+
 #include <ctype.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -391,6 +394,43 @@ static void address(struct rules *rules, const char *name,
 	}
 }
 
+/*
+ * For each byte of the script the furthest end of an assignment of one of NAMES that
+ * begins there or before, so that one look says whether a range is within such a one.
+ * NULL: no memory, and RULES knows.
+ */
+static const uint32_t *assigned(struct rules *rules, const char *const *names)
+{
+	const struct check_model *model = rules->model;
+	const size_t length = model->source.length;
+	uint32_t *reach =
+		spec_arena_alloc(&rules->model->arena, (length + 1) * sizeof(*reach));
+
+	if (!reach) {
+		rules->rc = -ENOMEM;
+		return NULL;
+	}
+	for (size_t i = 0; i < model->assignments_count; i++) {
+		const struct check_assignment *set = model->assignments[i];
+
+		if (is_one_of(names, set->name) && set->range.begin <= length &&
+		    reach[set->range.begin] < set->range.end)
+			reach[set->range.begin] = set->range.end;
+	}
+	for (size_t i = 1; i <= length; i++) {
+		if (reach[i] < reach[i - 1])
+			reach[i] = reach[i - 1];
+	}
+	return reach;
+}
+
+static bool is_within(const struct check_model *model, const uint32_t *reach,
+		      struct script_range range)
+{
+	return range.begin <= model->source.length && reach[range.begin] >= range.end &&
+	       reach[range.begin] > 0;
+}
+
 static void addresses(struct rules *rules)
 {
 	static const char *const names[] = {
@@ -398,7 +438,10 @@ static void addresses(struct rules *rules)
 		"PET_RDZV_ENDPOINT", "JAX_COORDINATOR_ADDRESS",
 		"master_addr",       NULL};
 	const struct check_model *model = rules->model;
+	const uint32_t *reach = assigned(rules, names);
 
+	if (!reach)
+		return;
 	for (size_t i = 0; i < model->assignments_count; i++) {
 		const struct check_assignment *set = model->assignments[i];
 
@@ -420,35 +463,15 @@ static void addresses(struct rules *rules)
 			/* What comes from MASTER_ADDR was told of there. */
 			if (!setting->name || setting->assignment)
 				continue;
-			for (size_t k = 0; k < model->assignments_count; k++) {
-				const struct check_assignment *set =
-					model->assignments[k];
-
-				if (is_one_of(names, set->name) &&
-				    where.begin >= set->range.begin &&
-				    where.end <= set->range.end)
-					where.end = where.begin;
-			}
+			if (is_within(model, reach, where))
+				where.end = where.begin;
 			if (setting->value.constant && range_is_empty(where))
 				continue;
 			if (range_is_empty(where))
 				where = setting->range;
-			if (setting->value.expansions_count > 0) {
-				struct script_range at =
-					setting->value.expansions[0].range;
-				bool known = false;
-
-				for (size_t k = 0; k < model->assignments_count; k++) {
-					const struct check_assignment *set =
-						model->assignments[k];
-
-					known |= is_one_of(names, set->name) &&
-						 at.begin >= set->range.begin &&
-						 at.end <= set->range.end;
-				}
-				if (known)
-					continue;
-			}
+			if (setting->value.expansions_count > 0 &&
+			    is_within(model, reach, setting->value.expansions[0].range))
+				continue;
 			address(rules, setting->name, &setting->value, where,
 				launch->step);
 		}

@@ -160,9 +160,12 @@ static int look(struct check *check, const char *file, const char *text, size_t 
 	return rc;
 }
 
-/* TEXT with all that is certain put right, to be freed; NULL: nothing is. */
+/*
+ * TEXT with all that is certain put right, to be freed; NULL: nothing is. What it was is
+ * told to SAID (NULL: nobody).
+ */
 static char *mend(struct check *check, const char *file, const char *text, size_t length,
-		  size_t *size)
+		  size_t *size, FILE *said)
 {
 	char *last = NULL;
 
@@ -175,6 +178,8 @@ static char *mend(struct check *check, const char *file, const char *text, size_
 
 		if (rc == 0 && edits.count > 0)
 			rc = check_fix_apply(text, length, &edits, &fixed, &fixed_size);
+		if (rc == 0 && fixed && said)
+			check_fix_tell(said, file, text, &edits);
 		check_edits_clear(&edits);
 		diag_clear(&diag);
 		if (rc < 0 || !fixed)
@@ -190,14 +195,15 @@ static char *mend(struct check *check, const char *file, const char *text, size_
 	return last;
 }
 
-static void write_back(struct check *check, const char *file, const char *text,
+/* False: the file is as it was. */
+static bool write_back(struct check *check, const char *file, const char *text,
 		       size_t length)
 {
 	int rc;
 
 	if (strcmp(file, "-") == 0) {
 		fwrite(text, 1, length, stdout);
-		return;
+		return true;
 	}
 	rc = cli_write_file(file, text, length, true);
 	if (rc < 0) {
@@ -205,12 +211,14 @@ static void write_back(struct check *check, const char *file, const char *text,
 			 cli_write_fault(rc));
 		check->failed = true;
 	}
+	return rc >= 0;
 }
 
 static void check_file(struct check *check, const char *file)
 {
-	char *text = NULL, *fixed = NULL;
-	size_t length = 0, size = 0;
+	char *text = NULL, *fixed = NULL, *told = NULL;
+	size_t length = 0, size = 0, told_length = 0;
+	FILE *said = NULL;
 	int rc = cli_read_file(file, &text, &length);
 
 	if (rc < 0) {
@@ -218,17 +226,24 @@ static void check_file(struct check *check, const char *file)
 		check->failed = true;
 		return;
 	}
+	/* What is no text there must stay readable by a program. */
+	if (check->fix && !check->diff && check->format == CHECK_FORMAT_TEXT)
+		said = open_memstream(&told, &told_length);
 	if (check->fix || check->diff)
-		fixed = mend(check, file, text, length, &size);
+		fixed = mend(check, file, text, length, &size, said);
+	if (said)
+		fclose(said);
 	if (fixed && check->diff)
 		check_fix_diff(stdout, file, text, length, fixed, size);
-	if (check->fix && !check->diff && (fixed || strcmp(file, "-") == 0))
-		write_back(check, file, fixed ? fixed : text, fixed ? size : length);
+	if (check->fix && !check->diff && (fixed || strcmp(file, "-") == 0) &&
+	    write_back(check, file, fixed ? fixed : text, fixed ? size : length) && told)
+		fputs(told, stderr);
 	/* What --fix leaves, or what there is. */
 	if (check->fix && !check->diff && fixed)
 		look(check, file, fixed, size, &check->diag, NULL);
 	else
 		look(check, file, text, length, &check->diag, NULL);
+	free(told);
 	free(fixed);
 	free(text);
 }

@@ -579,3 +579,14 @@ refuses() {
 	run srank check job.sbatch
 	[[ $output == *'fix: write --mem=64GB'* && $output != *quote* ]]
 }
+
+@test "--fix tells what it has changed, one line each" {
+	job 'srun ./solver' 'srun ./other' 'true' 'srun ./third'
+	sed -i 's/--ntasks=2/--ntask-per-node=2/' job.sbatch
+	srank check --fix job.sbatch 2>said
+	grep -qxF 'job.sbatch:2: fixed [unknown-option]' said
+	grep -qxF 'job.sbatch:4-5: fixed [srun-without-cpus-per-task]' said
+	grep -qxF 'job.sbatch:7: fixed [srun-without-cpus-per-task]' said
+	srank check --fix job.sbatch 2>said
+	[[ ! -s said ]]
+}
