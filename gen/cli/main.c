@@ -24,7 +24,9 @@ static enum cli_exit help(const struct cli_command *command, int argc, char **ar
 
 /* clang-format off */
 const struct cli_command cli_commands[] = {
-	{"gen", "SPEC [-o FILE] [-s KEY.PATH=VALUE]... [--site FILE] [--force]",
+	{"gen",
+	 "SPEC [-o FILE] [-s KEY.PATH=VALUE]... [-d DOCUMENT] [--point N] [--site FILE]\n"
+	 "                 [--force]",
 	 "write the sbatch script of a job spec",
 	 "SPEC is a YAML file, or - for standard input; see srank-spec(5).\n\n"
 	 "  -o, --output FILE          write to FILE instead of standard output; of a sweep with\n"
@@ -32,7 +34,9 @@ const struct cli_command cli_commands[] = {
 	 "      --force                replace FILE when it differs\n"
 	 JOB_OPTIONS,
 	 cli_gen},
-	{"submit", "SPEC [-s KEY.PATH=VALUE]... [--site FILE] [-- SBATCH ARGUMENTS...]",
+	{"submit",
+	 "SPEC [-s KEY.PATH=VALUE]... [-d DOCUMENT] [--point N] [--site FILE]\n"
+	 "                    [-- SBATCH ARGUMENTS...]",
 	 "write the script next to the job's logs and hand it to sbatch",
 	 "Makes the log folders, writes NAME-DIGEST.sbatch into the one of batch.output, runs\n"
 	 "sbatch and prints the job id. SBATCH ARGUMENTS go to sbatch as they are; numbers that\n"
@@ -40,7 +44,8 @@ const struct cli_command cli_commands[] = {
 	 JOB_OPTIONS,
 	 cli_submit},
 	{"explain",
-	 "SPEC [-s KEY.PATH=VALUE]... [--site FILE] [--machine FILE] [--svg FILE] [--force]",
+	 "SPEC [-s KEY.PATH=VALUE]... [-d DOCUMENT] [--point N] [--site FILE]\n"
+	 "                     [--machine FILE] [--svg FILE] [--force]",
 	 "show every number of a job and why it is so",
 	 "      --machine FILE         what the nodes are: a description in YAML or JSON, or a\n"
 	 "                             folder with the proc and sys of one (/: this machine)\n"

@@ -13,7 +13,8 @@
 
 static void print_number(const char *name, const char *value, const char *reason)
 {
-	printf("  %-17s %8s  ", name, value);
+	/* A long value takes of the room that a short name leaves. */
+	printf("  %s %*s  ", name, 25 - (int)strlen(name), value);
 	/* It may name a file. */
 	utf8_escape(stdout, reason);
 	putchar('\n');
@@ -167,6 +168,9 @@ void cli_print_numbers(const struct cli_job *job)
 
 	plan_sentence(plan, sentence, sizeof(sentence));
 	printf("%s\n\n", sentence);
+	if (job->points > 0)
+		printf("point %" PRIu64 " of 0 to %" PRIu64 "%s\n\n", job->here.number,
+		       job->points - 1, job->point ? "" : "; --point N explains another");
 	printf("launcher %s: %s (%s)\n\n", plan->launcher->name, plan->launcher->summary,
 	       plan->launcher_given ? "given" : "nothing was said; the default");
 	if (!plan->components_count)

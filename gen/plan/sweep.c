@@ -4,11 +4,15 @@
 
 #include "gen/spec/arena.h"
 #include "gen/spec/read.h"
+#include "spank/launch/nearest.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Axes among which a misspelt one is looked for. */
+#define AXES_NAMED 32
 
 size_t plan_sweep_axes(const struct spec *spec)
 {
@@ -133,36 +137,35 @@ static int check_axis(const struct spec *spec, size_t i, struct diag *diag)
 	return rc;
 }
 
-int plan_sweep_check(const struct spec *spec, struct diag *diag)
+/* `{lrr}` where the axis is called lr. */
+static void warn_placeholders(const struct spec *spec, const char *text,
+			      const struct diag_place *place, struct diag *diag)
 {
-	const struct diag_place *place = spec->sweep.matrix.place.file
-						 ? &spec->sweep.matrix.place
-						 : &spec->sweep.zip.place;
-	const struct spec_value *lone =
-		spec->sweep.as.given ? &spec->sweep.as : &spec->sweep.max;
-	int rc = check_zip(spec, diag);
+	const char *names[AXES_NAMED];
+	size_t count = 0;
+	char name[64];
 
-	for (size_t i = 0; i < plan_sweep_axes(spec); i++) {
-		if (check_axis(spec, i, diag) < 0)
-			rc = -EINVAL;
+	for (; count < plan_sweep_axes(spec) && count < AXES_NAMED; count++)
+		names[count] = plan_sweep_axis(spec, count)->name.text;
+	for (text = text ? strchr(text, '{') : NULL; text; text = strchr(text + 1, '{')) {
+		const size_t length = strcspn(text + 1, "{}");
+		const char *nearest;
+		bool axis = false;
+
+		if (text[1 + length] != '}' || !length || length >= sizeof(name))
+			continue;
+		snprintf(name, sizeof(name), "%.*s", (int)length, text + 1);
+		for (size_t i = 0; i < plan_sweep_axes(spec); i++)
+			axis |= strcmp(plan_sweep_axis(spec, i)->name.text, name) == 0;
+		nearest =
+			axis ? NULL : launch_nearest(name, names, count, sizeof(*names));
+		if (!nearest)
+			continue;
+		diag_add(diag, DIAG_WARNING, "plan-sweep", place,
+			 "{%s} is no axis of the sweep, so it stays as it is; did you "
+			 "mean {%s}?",
+			 name, nearest);
 	}
-	if (plan_sweep_points(spec) > PLAN_SWEEP_MAX) {
-		diag_add(diag, DIAG_ERROR, "plan-sweep", place,
-			 "the sweep has more than %d jobs", PLAN_SWEEP_MAX);
-		rc = -EINVAL;
-	}
-	if (plan_sweep_axes(spec) == 0 && lone->given) {
-		diag_add(diag, DIAG_ERROR, "plan-sweep", &lone->place,
-			 "the sweep has no values: neither matrix nor zip is given");
-		rc = -EINVAL;
-	}
-	if (spec->sweep.max.given && spec->sweep.as.number == SPEC_SWEEP_FILES) {
-		diag_add(diag, DIAG_ERROR, "plan-sweep", &spec->sweep.max.place,
-			 "sweep.max is for an array; jobs of scripts of their own run "
-			 "when they can");
-		rc = -EINVAL;
-	}
-	return rc;
 }
 
 /* The axis whose placeholder `{NAME}` stands at TEXT; NULL: none. */
@@ -268,23 +271,39 @@ static int expand_value(struct expansion *expansion, struct spec_value *value)
  * Where `{name}` is a value. Shell code is not among them: there the variable is, and
  * braces mean something else.
  */
+static const size_t expanded[] = {
+	offsetof(struct spec, name),         offsetof(struct spec, run.script),
+	offsetof(struct spec, run.command),  offsetof(struct spec, run.module),
+	offsetof(struct spec, run.args),     offsetof(struct spec, run.workdir),
+	offsetof(struct spec, mmdet.config), offsetof(struct spec, mmdet.work_dir),
+	offsetof(struct spec, mmdet.resume), offsetof(struct spec, mmdet.cfg_options),
+	offsetof(struct spec, env),          offsetof(struct spec, batch.output),
+	offsetof(struct spec, batch.error),  offsetof(struct spec, batch.comment),
+};
+
 static int expand_values(struct expansion *expansion)
 {
-	struct spec *to = expansion->to;
-	struct spec_value *const values[] = {
-		&to->name,         &to->run.script,
-		&to->run.command,  &to->run.module,
-		&to->run.args,     &to->run.workdir,
-		&to->mmdet.config, &to->mmdet.work_dir,
-		&to->mmdet.resume, &to->mmdet.cfg_options,
-		&to->env,          &to->batch.output,
-		&to->batch.error,  &to->batch.comment,
-	};
 	int rc = 0;
 
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && rc == 0; i++)
-		rc = expand_value(expansion, values[i]);
+	for (size_t i = 0; i < sizeof(expanded) / sizeof(expanded[0]) && rc == 0; i++)
+		rc = expand_value(expansion,
+				  (void *)((char *)expansion->to + expanded[i]));
 	return rc;
+}
+
+/* Of a spec with a sweep, and of the whole of it: once, not for each point. */
+static void warn_names(const struct spec *spec, struct diag *diag)
+{
+	for (size_t i = 0; i < sizeof(expanded) / sizeof(expanded[0]); i++) {
+		const struct spec_value *value =
+			(const void *)((const char *)spec + expanded[i]);
+
+		if (value->given && value->count == 0)
+			warn_placeholders(spec, value->text, &value->place, diag);
+		for (size_t k = 0; k < value->count; k++)
+			warn_placeholders(spec, value->items[k].text,
+					  &value->items[k].place, diag);
+	}
 }
 
 static int export_value(struct expansion *expansion, const struct spec_axis *axis,
@@ -366,5 +385,39 @@ int plan_sweep_apply(const struct spec *spec, uint64_t point, struct spec *point
 		rc = expand_spec(&expansion);
 	if (rc == 0 && point_spec->het.count)
 		rc = expand_components(&expansion);
+	return rc;
+}
+
+int plan_sweep_check(const struct spec *spec, struct diag *diag)
+{
+	const struct diag_place *place = spec->sweep.matrix.place.file
+						 ? &spec->sweep.matrix.place
+						 : &spec->sweep.zip.place;
+	const struct spec_value *lone =
+		spec->sweep.as.given ? &spec->sweep.as : &spec->sweep.max;
+	int rc = check_zip(spec, diag);
+
+	for (size_t i = 0; i < plan_sweep_axes(spec); i++) {
+		if (check_axis(spec, i, diag) < 0)
+			rc = -EINVAL;
+	}
+	if (plan_sweep_points(spec) > PLAN_SWEEP_MAX) {
+		diag_add(diag, DIAG_ERROR, "plan-sweep", place,
+			 "the sweep has more than %d jobs", PLAN_SWEEP_MAX);
+		rc = -EINVAL;
+	}
+	if (plan_sweep_axes(spec) == 0 && lone->given) {
+		diag_add(diag, DIAG_ERROR, "plan-sweep", &lone->place,
+			 "the sweep has no values: neither matrix nor zip is given");
+		rc = -EINVAL;
+	}
+	if (spec->sweep.max.given && spec->sweep.as.number == SPEC_SWEEP_FILES) {
+		diag_add(diag, DIAG_ERROR, "plan-sweep", &spec->sweep.max.place,
+			 "sweep.max is for an array; jobs of scripts of their own run "
+			 "when they can");
+		rc = -EINVAL;
+	}
+	if (plan_sweep_axes(spec) > 0)
+		warn_names(spec, diag);
 	return rc;
 }

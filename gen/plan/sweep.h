@@ -37,7 +37,8 @@ uint64_t plan_sweep_stride(const struct spec *spec, size_t i);
 
 /*
  * Faults of the sweep's axes: zips of unequal length, a name twice, more points than
- * PLAN_SWEEP_MAX, a path as a name where the sweep is one array. -EINVAL, reported.
+ * PLAN_SWEEP_MAX, a path as a name where the sweep is one array. -EINVAL, reported. Warns
+ * of placeholders that are nearly an axis's.
  */
 int plan_sweep_check(const struct spec *spec, struct diag *diag);
 

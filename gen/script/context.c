@@ -670,6 +670,7 @@ int script_context(struct script_work *work, struct script_value **result)
 	struct script_value *root = script_value_create();
 	struct launch_settings settings;
 	struct launch_error err = {0};
+	const char *workdir;
 	bool handled, passed;
 	int rc;
 
@@ -710,8 +711,10 @@ int script_context(struct script_work *work, struct script_value **result)
 	add_lines(root, "site_setup", &work->site->setup);
 	add_lines(root, "setup", &spec->setup);
 	add_lines(root, "teardown", &spec->teardown);
+	workdir = plan->components_count ? first->run.workdir : plan->run.workdir;
+	/* Where sbatch was called is where the script is already. */
 	add_folder(work, root, "workdir",
-		   plan->components_count ? first->run.workdir : plan->run.workdir);
+		   workdir && strcmp(workdir, ".") == 0 ? NULL : workdir);
 	add_true(root, "preflight", &spec->preflight);
 	script_value_flag(root, "doctor", !plan->launcher->bare);
 	handled = add_handler(work, root);

@@ -121,6 +121,19 @@ static int read_name(struct reader *reader, const struct spec_field *field,
 	return 0;
 }
 
+/* TYPE:COUNT, as sbatch has it for GPUs. */
+static void fix_typed_count(const struct reader *reader, const struct spec_field *field,
+			    const char *text)
+{
+	const char *colon = strchr(text, ':');
+
+	if (strncmp(field->name, "gpus", 4) != 0 || !colon || colon == text ||
+	    !colon[1] || colon[1 + strspn(colon + 1, "0123456789")])
+		return;
+	diag_fix(reader->diag, "%s: %s and gpu_type: %.*s", field->name, colon + 1,
+		 (int)(colon - text), text);
+}
+
 static int read_count(struct reader *reader, const struct spec_field *field,
 		      const struct spec_node *node, void *place)
 {
@@ -156,7 +169,9 @@ static int read_count(struct reader *reader, const struct spec_field *field,
 			snprintf(expected + at, sizeof(expected) - at, ", or one of: %s",
 				 field->choices);
 		}
-		return value_is_wrong(reader, field, node, expected);
+		value_is_wrong(reader, field, node, expected);
+		fix_typed_count(reader, field, node->text);
+		return -EINVAL;
 	}
 	value->number = number;
 	return 0;
@@ -967,11 +982,18 @@ void spec_unknown_key(const char *name, const struct diag_place *place,
 	else if (elsewhere)
 		snprintf(hint, sizeof(hint), "; %s stands at the top level, not indented",
 			 elsewhere->name);
-	else if (nearest)
+	else if (nearest && strcmp(name, "gpus_per_task") != 0)
 		snprintf(hint, sizeof(hint), "; did you mean %s?", nearest);
 	diag_add(diag, DIAG_ERROR, "spec-unknown-key", place, "unknown key %.60s %s%s%s",
 		 name, section ? "in " : "at the top level", section ? section : "",
 		 hint);
+	/* The axes themselves, where what is made of them belongs. */
+	if (section && strcmp(section, "sweep") == 0 && !hint[0])
+		diag_fix(diag, "sweep: {matrix: {%.60s: [...]}}", name);
+	if (strcmp(name, "gpus_per_task") == 0)
+		diag_fix(diag,
+			 "gpus_per_node with ntasks_per_node, whose quotient it is; "
+			 "binding.gpus says which of them a task sees");
 }
 
 /* One entry of a map whose key is FIELD's. */

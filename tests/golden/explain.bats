@@ -139,7 +139,7 @@ check() {
 	grep -qx '  mem_per_cpu           683M  mem 64G x 1 a node / 96 CPUs' out
 	grep -qx '  partition            large  chosen: the job fits into it, and none is given' out
 	grep -qx '  array                  0-3  given' out
-	grep -qx '  signal            B:USR1@120  the job is started again (retry)' out
+	grep -qx '  signal          B:USR1@120  the job is started again (retry)' out
 	grep -qx '  requeue            requeue  the job is started again (retry)' out
 	grep -q 'note: the job does not fit into the default partition, small; large is taken' notes
 }
@@ -166,6 +166,22 @@ check() {
 	grep -qx '          1  1 to 2           2 to 3' out
 	run srank explain het.yaml --svg x.svg
 	[[ $status -eq 1 && $output == *'neither drawn nor put on a machine'* && ! -e x.svg ]]
+}
+
+@test "a sweep of scripts: which point it is" {
+	cat >sweep.yaml <<-'YAML'
+		run: {script: a.py, args: ["--lr={lr}"]}
+		resources: {nodes: 1}
+		batch: {time: 14-00:00:00}
+		sweep: {matrix: {lr: [1, 2, 3, 4]}, as: files}
+	YAML
+	srank explain sweep.yaml >out
+	grep -qx 'point 0 of 0 to 3; --point N explains another' out
+	srank explain sweep.yaml --point 2 >out
+	grep -qx 'point 2 of 0 to 3' out
+	# A value that is longer than most leaves the reasons in their column.
+	grep -qE '^  nodes                    1  given' out
+	grep -qE '^  time           14-00:00:00  given' out
 }
 
 @test "a fault in the spec: exit 1, nothing on standard output" {

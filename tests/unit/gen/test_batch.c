@@ -312,6 +312,39 @@ static void faults(void **state)
 	}
 }
 
+/* `{name}` that is nearly an axis; of others nothing is known. */
+static void placeholders_that_are_misspelt(void **state)
+{
+	static const struct {
+		const char *text, *message; /* NULL: none */
+	} rows[] = {
+		{"'--lr={lrr}'",
+		 "{lrr} is no axis of the sweep, so it stays as it is; did you mean "
+		 "{lr}?"},
+		{"'{lr} {other} {{lr}} {} {lr'", NULL},
+		{"'{Batch}'",
+		 "{Batch} is no axis of the sweep, so it stays as it is; did you mean "
+		 "{batch}?"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct job job;
+		char text[256];
+
+		print_message("# row %zu\n", i);
+		snprintf(text, sizeof(text),
+			 "run: {script: a.py, args: [%s]}\nresources: {nodes: 1}\n"
+			 "sweep: {matrix: {lr: [1, 2]}, zip: {batch: [3]}}\n",
+			 rows[i].text);
+		job_make(&job, text, NULL);
+		job_fits(&job);
+		assert_int_equal(job.diag.warnings, rows[i].message ? 1 : 0);
+		if (rows[i].message)
+			assert_string_equal(job.diag.items[0].message, rows[i].message);
+		job_clear(&job);
+	}
+}
+
 /* Where ranks cannot meet, and what the tasks never see. */
 static void variables_that_mislead(void **state)
 {
@@ -694,6 +727,7 @@ int main(void)
 		cmocka_unit_test(where_ranks_meet_without_the_plugin),
 		cmocka_unit_test(variables),
 		cmocka_unit_test(faults),
+		cmocka_unit_test(placeholders_that_are_misspelt),
 		cmocka_unit_test(variables_that_mislead),
 		cmocka_unit_test(gres_and_switches),
 		cmocka_unit_test(nodes_by_name),

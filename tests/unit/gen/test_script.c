@@ -590,6 +590,17 @@ static void literals_of_programs_are_told(void **state)
 	}
 }
 
+/* The script starts where sbatch was called, which is what `.` means. */
+static void workdir_that_is_here(void **state)
+{
+	struct made made;
+
+	make(&made, ONE_BY_ONE "run: {script: a.py, workdir: .}\n", NULL);
+	assert_int_equal(made.rc, 0);
+	assert_null(strstr(made.script, "\ncd "));
+	clear(&made);
+}
+
 /* What the plan says itself, and code that is whole only when its lines are. */
 static void the_same_is_fine(void **state)
 {
@@ -802,6 +813,7 @@ int main(void)
 		cmocka_unit_test(literals_are_told),
 		cmocka_unit_test(literals_of_programs_are_told),
 		cmocka_unit_test(the_same_is_fine),
+		cmocka_unit_test(workdir_that_is_here),
 		cmocka_unit_test(templates_of_the_user),
 		cmocka_unit_test(every_launcher),
 		cmocka_unit_test(arguments_for_sbatch),

@@ -502,6 +502,17 @@ static void faults(void **state)
 		 "[spec-value]\n"
 		 "job.yaml:1:37: error: matrix: b must be a list of values, as in [1, 2] "
 		 "[spec-type]\n"},
+		{"sweep: {lr: [0.1]}\n",
+		 "job.yaml:1:9: error: unknown key lr in sweep [spec-unknown-key]\n"
+		 "  fix: sweep: {matrix: {lr: [...]}}\n"},
+		{"resources: {gpus: a100:8, gpus_per_task: 1}\n",
+		 "job.yaml:1:19: error: gpus: 'a100:8' is not a whole number of at least "
+		 "0 [spec-value]\n"
+		 "  fix: gpus: 8 and gpu_type: a100\n"
+		 "job.yaml:1:27: error: unknown key gpus_per_task in resources "
+		 "[spec-unknown-key]\n"
+		 "  fix: gpus_per_node with ntasks_per_node, whose quotient it is; "
+		 "binding.gpus says which of them a task sees\n"},
 		{"mmdet: {config: c, cfg_options: {a: {b: 1}, c=d: 2, '': 3}}\n",
 		 "job.yaml:1:37: error: cfg_options: the value of a must be a text, or a "
 		 "list of texts [spec-type]\n"
