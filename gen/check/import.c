@@ -847,6 +847,11 @@ static void launcher_options(struct import *import)
 			       "would be another",
 			       length, word, command->name);
 	}
+	if (is_launcher(launch) && launch->setting[CHECK_KEY_NNODES].name &&
+	    launch->setting[CHECK_KEY_NNODES].value.constant &&
+	    strchr(launch->setting[CHECK_KEY_NNODES].value.text, ':'))
+		say(import, "rendezvous", "elastic",
+		    launch->setting[CHECK_KEY_NNODES].value.text);
 	if (is_launcher(launch) &&
 	    check_option(command, 1, "--max_restarts", &restarts) &&
 	    exactly(&restarts.number) > 0)
@@ -1134,7 +1139,6 @@ static bool is_spent(const struct import *import, const struct check_assignment 
 
 	return set->export == CHECK_KEPT && set->value.constant && !set->opaque &&
 	       !set->conditional && !set->command && command->node &&
-	       !(import->expanded && names(import->expanded, set->name)) &&
 	       !is_used(import->model, set->name, command->node->range, set->range);
 }
 
@@ -1303,7 +1307,7 @@ static void around(struct import *import, const char *name, uint32_t at, bool be
 
 	for (; before && node && node->range.begin < at; node = node->next)
 		lenient |= at >= (node->next ? node->next->range.begin : UINT32_MAX) &&
-			   !is_superfluous(import, node) && may_fail(import, node);
+			   may_fail(import, node) && !is_superfluous(import, node);
 	if (lenient)
 		line(import, name, &begun, "set +e +o pipefail");
 	for (node = model->program.list; node; node = node->next) {

@@ -462,6 +462,8 @@ refuses() {
 		'  runtime: singularity' '  image: my.sif' '  mounts: ["/data:/d", /w]' '  options: ["--nv", "--cleanenv"]'
 	grep -qF -- '--tee of torchrun was left out' said
 	grep -qF 'singularity exec --bind /data:/d --bind /w --nv --cleanenv my.sif' out.sbatch
+	job 'srun torchrun --nnodes=1:2 --nproc_per_node=2 t.py'
+	imports '  elastic: "1:2"'
 	job 'srun apptainer exec -B "$PWD:/w" my.sif torchrun --nproc_per_node=2 t.py'
 	refuses 'what `apptainer` does around torchrun'
 	job 'srun docker run my torchrun --nproc_per_node=2 t.py'
