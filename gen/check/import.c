@@ -1227,7 +1227,8 @@ static void block(struct import *import, const char *name, bool *begun,
 
 /*
  * Code that should end the job when it fails, as srank's scripts do by set -e: what sets
- * up the environment. Other code may fail as a matter of course, as `read -d ''` does.
+ * up the environment. Other code may fail as a matter of course, as `read -d ''` does; it
+ * runs without set -e, and without the trap on ERR, which set +e does not switch off.
  */
 static bool may_fail(const struct import *import, const struct shell_node *node)
 {
@@ -1309,7 +1310,8 @@ static void around(struct import *import, const char *name, uint32_t at, bool be
 		lenient |= at >= (node->next ? node->next->range.begin : UINT32_MAX) &&
 			   may_fail(import, node) && !is_superfluous(import, node);
 	if (lenient)
-		line(import, name, &begun, "set +e +o pipefail");
+		line(import, name, &begun,
+		     "ON_ERR=$(trap -p ERR)\ntrap - ERR\nset +e +o pipefail");
 	for (node = model->program.list; node; node = node->next) {
 		uint32_t next = node->next ? node->next->range.begin
 					   : (uint32_t)model->source.length;
@@ -1333,7 +1335,7 @@ static void around(struct import *import, const char *name, uint32_t at, bool be
 			line(import, name, &begun, import->expanded);
 	}
 	if (lenient)
-		line(import, name, &begun, "set -eo pipefail");
+		line(import, name, &begun, "set -eo pipefail\neval \"$ON_ERR\"");
 }
 
 /* ---- the step ---- */

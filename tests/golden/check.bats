@@ -487,9 +487,11 @@ refuses() {
 	# A set-up whose commands may fail, as this read does.
 	job "read -r -d '' cmd <<EOF" 'cd /opt && python -u gpt.py nodes=${SLURM_NNODES}' 'EOF' 'srun bash -c "${cmd}"'
 	imports '    set +e +o pipefail' '    set -eo pipefail' "  command: [bash, -c, 'eval \"exec \$RANK_COMMAND\"']"
-	expand=$(sed -n '/^set +e/,/^export RANK_COMMAND/p' out.sbatch)
-	[[ $(SLURM_NNODES=2 bash -ec "$expand"$'\n''bash() { printf "[%s]" "$@"; }; eval "$RANK_COMMAND"') == \
-		'[-c][cd /opt && python -u gpt.py nodes=2]' ]]
+	expand=$(sed -n '/^set -eo pipefail/p; /^trap.* ERR$/p; /^ON_ERR=/,/^eval /p' out.sbatch)
+	run env SLURM_NNODES=2 bash -ec "$expand"$'\n''bash() { printf "[%s]" "$@"; }; eval "$RANK_COMMAND"; echo; (exit 3)'
+	[[ $status -eq 3 && ${lines[0]} == '[-c][cd /opt && python -u gpt.py nodes=2]' ]]
+	# The script's own trap is back, and only the last command ran into it.
+	[[ ${#lines[@]} -eq 2 && ${lines[1]} == 'srank: line '*' failed with exit code 3: '* ]]
 
 	# Some words by one shell and some by the other, and shell code around the program.
 	job 'x=1' "srun bash -c 'cd /opt; python t.py --x \$SLURM_PROCID'"
