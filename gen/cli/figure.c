@@ -551,6 +551,17 @@ static void draw_sockets(struct figure *figure, const struct panel *panel)
 	}
 }
 
+/* True when the column's NUMA node lies on more than one socket. */
+static bool is_split(const struct figure *figure, const struct column *column)
+{
+	for (size_t i = 0; i < figure->columns_count; i++) {
+		if (figure->columns[i].numa == column->numa &&
+		    figure->columns[i].package != column->package)
+			return true;
+	}
+	return false;
+}
+
 static void draw_columns(struct figure *figure, const struct panel *panel)
 {
 	const struct spec_machine *machine = figure->place->machine;
@@ -561,7 +572,8 @@ static void draw_columns(struct figure *figure, const struct panel *panel)
 		char name[64], cpus[256];
 
 		launch_cpuset_text(&column->cpus, cpus, sizeof(cpus));
-		snprintf(name, sizeof(name), "NUMA %u", machine->numa[column->numa].id);
+		snprintf(name, sizeof(name), "NUMA %u%s", machine->numa[column->numa].id,
+			 is_split(figure, column) ? ", part" : "");
 		if (!fits(name, size, column->width - 16))
 			snprintf(name, sizeof(name), "%u",
 				 machine->numa[column->numa].id);

@@ -177,12 +177,13 @@ static const char *option_fault(const char *text)
  */
 static const struct {
 	const char *key, *instead;
+	bool below; /* what stands under it has kept its name */
 } foreign[] = {
 	{"data.samples_per_gpu", "mmdet.batch_size"},
 	{"data.workers_per_gpu", "mmdet.num_workers"},
 	{"data", "train_dataloader, val_dataloader and test_dataloader"},
 	{"fp16", "mmdet.amp"},
-	{"optimizer", "optim_wrapper.optimizer"},
+	{"optimizer", "optim_wrapper.optimizer", true},
 	{"optimizer_config", "optim_wrapper.clip_grad"},
 	{"lr_config", "param_scheduler"},
 	{"runner", "train_cfg"},
@@ -193,7 +194,7 @@ static const struct {
 	{"resume_from", "mmdet.resume"},
 	{"seed", "mmdet.seed"},
 	{"cudnn_benchmark", "env_cfg.cudnn_benchmark"},
-	{"dist_params", "env_cfg.dist_cfg"},
+	{"dist_params", "env_cfg.dist_cfg", true},
 	{"optim_wrapper.grad_reduce", "nothing: DDP averages gradients"},
 	{"env_cfg.dist_cfg.grad_reduce", "nothing: DDP averages gradients"},
 	{"env_cfg.dist_cfg.allreduce_interval", "mmdet.accumulate"},
@@ -213,7 +214,8 @@ static void warn_foreign(struct plan_work *work, const struct spec_item *item)
 			continue;
 		diag_add(work->diag, DIAG_WARNING, "plan-mmdet", &item->place,
 			 "MMDetection 3.x does not have %.60s", item->name);
-		diag_fix(work->diag, "%s", foreign[i].instead);
+		diag_fix(work->diag, "%s%.60s", foreign[i].instead,
+			 foreign[i].below ? item->name + length : "");
 		return;
 	}
 }

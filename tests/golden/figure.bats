@@ -186,3 +186,18 @@ ranks() {
 	run srank explain job.yaml -s resources.nodes=x --svg new.svg
 	[[ $status -eq 1 && ! -e new.svg ]]
 }
+
+@test "a NUMA node on two sockets is named as one that is" {
+	cat >split.yaml <<-'END'
+		name: split
+		packages: [{id: 0, cpulist: "0-7"}, {id: 1, cpulist: "8-15"}]
+		numa: [{id: 0, cpulist: "0-15"}]
+		smt: {threads_per_core: 1}
+		vendor: nvidia
+		gpus: [{index: 0, numa: 0}, {index: 1, numa: 0}]
+	END
+	draw job.yaml --machine split.yaml
+	(($(grep -o 'NUMA 0, part<' figure.svg | wc -l) == 2))
+	draw job.yaml --machine dgx-a100.yaml
+	refute grep -q ', part<' figure.svg
+}
