@@ -20,11 +20,19 @@ static bool is_one_of(const char *const *names, const char *name)
 
 static void fault(struct rules *rules, const struct shell_fault *fault)
 {
-	if (fault->kind == SHELL_FINE || fault->kind == SHELL_TOO_DEEP)
+	enum diag_severity severity = DIAG_ERROR;
+
+	if (fault->kind == SHELL_FINE)
 		return;
-	rules_tell_as(rules, RULE_SHELL_SYNTAX,
-		      fault->kind == SHELL_OPEN_DOCUMENT ? DIAG_WARNING : DIAG_ERROR,
-		      fault->range, "%s", shell_fault_text(fault->kind));
+	/* bash reads the one and may read the other. */
+	if (fault->kind == SHELL_OPEN_DOCUMENT)
+		severity = DIAG_WARNING;
+	else if (fault->kind == SHELL_TOO_DEEP)
+		severity = DIAG_NOTE;
+	if (rules_tell_as(rules, RULE_SHELL_SYNTAX, severity, fault->range, "%s",
+			  shell_fault_text(fault->kind)) &&
+	    fault->kind == SHELL_TOO_DEEP)
+		rules_fix(rules, "nothing behind it is checked: put it into a file");
 }
 
 /* ---- Slurm's own variables ---- */

@@ -88,6 +88,13 @@ static void too_often(struct rules *rules, const struct check_launch *launch)
 	int64_t copies = exactly(&launch->copies_per_node);
 	int64_t workers = said(launch, CHECK_KEY_NPROC), cpus;
 
+	if (is_launcher(launch) && launch->parent && is_launcher(launch->parent)) {
+		rules_tell(rules, RULE_TORCHRUN_TIMES_NTASKS, launch->command->range,
+			   "each worker of %s starts %s, which is a launcher, too",
+			   launch->parent->command->name, launch->command->name);
+		rules_fix(rules, "keep one of the two");
+		return;
+	}
 	if (copies < 2)
 		return;
 	if (is_launcher(launch)) {
@@ -128,9 +135,10 @@ static void too_often(struct rules *rules, const struct check_launch *launch)
 				  ? "; or no launcher, and a rank for each task"
 				  : "");
 	if (use)
-		rules_also(rules, use->range,
-			   "--%s=%s starts " LL " of them on each node",
-			   use->option->name, use->value ? use->value : "", copies);
+		rules_also(
+			rules, use->range, "--%s=%s starts %s " LL " times on each node",
+			use->option->name, use->value ? use->value : "",
+			launch->command->name[0] ? launch->command->name : "it", copies);
 }
 
 static void deepspeed(struct rules *rules, const struct check_launch *launch)

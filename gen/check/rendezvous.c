@@ -256,12 +256,22 @@ static const struct check_assignment *set_above(const struct check_model *model,
 						const char *name, uint32_t before)
 {
 	const struct check_assignment *found = NULL;
+	size_t low = 0, high = model->assignments_count;
 
-	for (size_t i = 0; i < model->assignments_count; i++) {
-		const struct check_assignment *set = model->assignments[i];
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
 
+		if (strcmp(model->by_name[middle]->name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < model->assignments_count; low++) {
+		const struct check_assignment *set = model->by_name[low];
+
+		if (strcmp(set->name, name) != 0)
+			break;
 		if (set->range.begin < before && !set->unset &&
-		    strcmp(set->name, name) == 0 &&
 		    (!found || set->range.begin >= found->range.begin))
 			found = set;
 	}
@@ -305,7 +315,9 @@ static void own_name(struct rules *rules, const char *name,
 
 	if (nodes < 2)
 		return;
-	if (!in_step && !rules->options->pedantic && !picks_nodes(rules->model))
+	if (rules->picks_nodes == 0)
+		rules->picks_nodes = picks_nodes(rules->model) ? 1 : -1;
+	if (!in_step && !rules->options->pedantic && rules->picks_nodes < 0)
 		return;
 	if (!in_step)
 		rules_tell(rules, RULE_BATCH_HOSTNAME_MASTER, where,
@@ -744,22 +756,8 @@ static bool holds(struct script_range outer, struct script_range inner)
 	return inner.begin >= outer.begin && inner.end <= outer.end;
 }
 
-static bool is_port_name(const char *name)
-{
-	return strcmp(name, "MASTER_PORT") == 0 || strcmp(name, "PET_MASTER_PORT") == 0 ||
-	       strcmp(name, "JAX_COORDINATOR_PORT") == 0;
-}
-
-/* The port was told of where MASTER_PORT is set. */
-static bool is_told(const struct check_model *model, struct script_range range)
-{
-	for (size_t i = 0; i < model->assignments_count; i++) {
-		if (is_port_name(model->assignments[i]->name) &&
-		    holds(model->assignments[i]->range, range))
-			return true;
-	}
-	return false;
-}
+static const char *const port_names[] = {"MASTER_PORT", "PET_MASTER_PORT",
+					 "JAX_COORDINATOR_PORT", NULL};
 
 /* The part of ENDPOINT behind its last colon as a value of its own. */
 static bool port_of(const struct check_setting *endpoint, struct check_value *value,
@@ -824,13 +822,17 @@ static struct script_range digits_at(const struct check_model *model,
 static void ports(struct rules *rules)
 {
 	const struct check_model *model = rules->model;
+	/* What was told of where MASTER_PORT is set. */
+	const uint32_t *told = assigned(rules, port_names);
 	const bool whole = model->jobs[0].whole;
 
+	if (!told)
+		return;
 	for (size_t i = 0; i < model->assignments_count; i++) {
 		const struct check_assignment *set = model->assignments[i];
 		struct check_number number;
 
-		if (!is_port_name(set->name) || set->unset || set->opaque ||
+		if (!is_one_of(port_names, set->name) || set->unset || set->opaque ||
 		    set->shell->where == CHECK_ELSEWHERE)
 			continue;
 		/* ${MASTER_PORT:-29500} is for a value that comes from outside. */
@@ -857,7 +859,7 @@ static void ports(struct rules *rules)
 				where = setting->value.expansions[0].range;
 			else
 				where = digits_at(model, where);
-			if (!is_told(model, where))
+			if (!is_within(model, told, where))
 				port(rules, setting->name, &setting->value,
 				     &setting->number,
 				     holds(setting->range, where) ? setting->range
@@ -872,7 +874,7 @@ static void ports(struct rules *rules)
 				where = value.expansions[0].range;
 			else
 				where = digits_at(model, where);
-			if (!is_told(model, where))
+			if (!is_within(model, told, where))
 				port(rules, endpoint->name, &value, &number, where,
 				     job->whole);
 		}

@@ -136,7 +136,9 @@ struct rules {
 	struct diag *diag;
 	struct check_edits *edits; /* NULL: none wanted */
 	const struct check_rule
-		*rule;         /* of the finding told last; NULL: it was not told */
+		*rule; /* of the finding told last; NULL: it was not told */
+	/* Some step picks its nodes: -1 no, 1 yes, 0 not looked yet. */
+	int picks_nodes;
 	bool header_is_faulty; /* so its numbers may not be what was meant */
 	int rc;
 };

@@ -87,7 +87,27 @@ struct facts {
 
 /* ---- what a step takes from the job ---- */
 
-static void cpus_per_task(struct rules *rules, const struct check_step *step)
+/* A launcher for one task a node is started by several, which is told of elsewhere. */
+static bool starts_too_often(const struct check_model *model, size_t from,
+			     const struct check_step *step)
+{
+	for (size_t i = from; i < model->launches_count; i++) {
+		const struct check_launch *launch = model->launches[i];
+		const enum check_tool tool = launch->tool;
+
+		if (launch->step && launch->step->index > step->index)
+			break;
+		if (launch->step == step &&
+		    (tool == CHECK_TORCHRUN || tool == CHECK_TORCH_LAUNCH ||
+		     tool == CHECK_ACCELERATE) &&
+		    exactly(&launch->copies_per_node) > 1)
+			return true;
+	}
+	return false;
+}
+
+static void cpus_per_task(struct rules *rules, const struct facts *facts,
+			  const struct check_step *step)
 {
 	const struct script_use *use = step->job->cpus_per_task;
 	const struct check_amount *amount = &step->amount[CHECK_CPUS_PER_TASK];
@@ -112,6 +132,11 @@ static void cpus_per_task(struct rules *rules, const struct check_step *step)
 			" from the job: each task is bound to one CPU there",
 			cpus))
 		return;
+	if (starts_too_often(rules->model, facts->first_launch[step->index], step)) {
+		rules_fix(rules, "start the launcher once a node, then give srun "
+				 "--cpus-per-task for all of its workers");
+		return;
+	}
 	rules_fix(rules, "write `srun --cpus-per-task=" LL " ...`", cpus);
 	behind = step->command->words[0].range;
 	behind.begin = behind.end;
@@ -736,7 +761,7 @@ void rules_steps(struct rules *rules)
 		if (step->kind == CHECK_STEP_SRUN && !step->multi_prog && !step->opaque &&
 		    command->operand >= command->words_count)
 			continue;
-		cpus_per_task(rules, step);
+		cpus_per_task(rules, facts, step);
 		ntasks_per_node(rules, step);
 		exceeds(rules, step);
 		gres_over_gpus_per_node(rules, step);

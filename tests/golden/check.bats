@@ -594,3 +594,23 @@ refuses() {
 	srank check --fix job.sbatch 2>said
 	[[ ! -s said ]]
 }
+
+@test "of two findings about one step the cures agree" {
+	printf '%s\n' '#!/bin/bash' '#SBATCH --nodes=1 --ntasks-per-node=8 --gpus-per-node=8 --cpus-per-task=6' \
+		'srun torchrun --standalone --nproc_per_node=8 train.py' >job.sbatch
+	run srank check job.sbatch
+	[[ $output == *'--ntasks-per-node=1 --cpus-per-task=48'* && $output == *'starts torchrun 8 times on each node'* ]]
+	[[ $output == *srun-without-cpus-per-task* && $output != *'--cpus-per-task=6 ...'* ]]
+}
+
+@test "what is nested too deeply to be read is said to be" {
+	{
+		printf '%s\n' '#!/bin/bash' '#SBATCH --ntasks=1'
+		printf '( %.0s' {1..2000}
+		printf 'true'
+		printf ' )%.0s' {1..2000}
+		echo
+	} >deep.sbatch
+	run srank check --format=gcc deep.sbatch
+	[[ $output == *': note: '*'too deeply'*'[shell-syntax]' ]]
+}
