@@ -545,6 +545,13 @@ static void misread(struct rules *rules, const struct script_use *use)
 		}
 		return;
 	}
+	if (strcmp(use->option->name, "nodes") == 0) {
+		if (strchr(value, ',') && !rules_since(rules, 2302))
+			rules_tell_as(
+				rules, RULE_BAD_VALUE, DIAG_WARNING, use->value_range,
+				"Slurm before 23.02 refuses a list such as `%s`", value);
+		return;
+	}
 	if (strcmp(use->option->name, "gres") == 0) {
 		if (strncmp(value, "gpu=", 4) == 0 && !rules_since(rules, 2302) &&
 		    rules_tell_as(rules, RULE_BAD_VALUE, DIAG_WARNING, use->value_range,

@@ -75,6 +75,15 @@ severity() {
 	sed 's/node=4/node=8/' same.sbatch >other.sbatch
 	[[ $(severity same.sbatch conflicting-gpu-requests) == note,warning ]]
 	[[ $(severity other.sbatch conflicting-gpu-requests) == error,note ]]
+	# What is near no option may be one of a plugin, which the site has.
+	printf '%s\n' '#!/bin/bash' '#SBATCH --of-a-site=1 --ntasks=2' 'srun ./a' >plugin.sbatch
+	sed 's/of-a-site/ntask-per-node/' plugin.sbatch >near.sbatch
+	[[ $(severity plugin.sbatch unknown-option) == warning ]]
+	[[ $(severity near.sbatch unknown-option) == error ]]
+	# A list of node counts, and gpu=2, are read since 23.02.
+	printf '%s\n' '#!/bin/bash' '#SBATCH --nodes=2,4' 'srun ./a' >list.sbatch
+	[[ $(severity list.sbatch bad-value) == warning ]]
+	[[ $(srank check --slurm=24.11 list.sbatch) != *bad-value* ]]
 	# A program of MPI's takes the first device that it sees.
 	printf '%s\n' '#!/bin/bash' '#SBATCH --ntasks=4 --gpus-per-node=4' 'srun --gpu-bind=closest ./a' >mpi.sbatch
 	sed 's,[.]/a,python a.py,' mpi.sbatch >python.sbatch
