@@ -41,6 +41,9 @@ struct library {
 #undef MEMBER
 };
 
+/* How long another node may take to answer, in seconds. */
+#define ANSWER_TIME 10
+
 /* What is waited for; the library's own thread says that it is there. */
 struct waiting {
 	pthread_mutex_t mutex;
@@ -191,7 +194,10 @@ static pmix_info_t directive(const char *key)
 	return info;
 }
 
-/* PMIX_OPTIONAL: what this process has by now, and no message to find out more. */
+/*
+ * What this process has by now (PMIX_OPTIONAL), and of the job what the server of this
+ * node has: no message leaves the node, which could wait for one that does not answer.
+ */
 static int get(struct exec_pmix *pmix, uint32_t rank, const char *key,
 	       pmix_value_t **value)
 {
@@ -201,8 +207,7 @@ static int get(struct exec_pmix *pmix, uint32_t rank, const char *key,
 
 	*value = NULL;
 	status = pmix->library.PMIx_Get(&of, key, &optional, 1, value);
-	/* What a rank has put may still be with the server of this node. */
-	if (status != PMIX_SUCCESS) {
+	if (status != PMIX_SUCCESS && rank == EXEC_PMIX_JOB) {
 		const pmix_info_t immediate = directive(PMIX_IMMEDIATE);
 
 		status = pmix->library.PMIx_Get(&of, key, &immediate, 1, value);
@@ -248,6 +253,12 @@ int exec_pmix_text(struct exec_pmix *pmix, uint32_t rank, const char *key, char 
 	int r = get(pmix, rank, key, &value);
 
 	*text = NULL;
+	/* Slurm's fence by a tree (PMIxCollFence) leaves the values where they are. */
+	if (r && rank != EXEC_PMIX_JOB)
+		return exec_pmix_gather(pmix, key, rank, rank, ANSWER_TIME, text) ||
+				       !*text
+			       ? -ENOENT
+			       : 0;
 	if (r)
 		return r;
 	if (value->type == PMIX_STRING && value->data.string) {

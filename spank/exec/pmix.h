@@ -46,8 +46,8 @@ uint32_t exec_pmix_rank(const struct exec_pmix *pmix);
 
 /*
  * Value of KEY ("pmix.job.size") of RANK, or of the job. What a rank has put is there
- * after exec_pmix_fence(). Never waits for a rank. -ENOENT when there is none, -EINVAL
- * when it is of another type. *TEXT is to be freed.
+ * after exec_pmix_fence(); where it has to be fetched, that takes seconds at most.
+ * -ENOENT when there is none, -EINVAL when it is of another type. *TEXT is to be freed.
  */
 int exec_pmix_number(struct exec_pmix *pmix, uint32_t rank, const char *key,
 		     uint32_t *number);
