@@ -25,7 +25,7 @@ machine() {
 	ip -oneline link | sed 's/ qlen.*//'
 	cat /proc/self/mountinfo
 	find /etc -xdev -printf '%p %m %s %T@\n' 2>/dev/null | sort
-	ls -d /sys/fs/cgroup/*/srank-self* /sys/fs/cgroup/*/srank-other* /run/netns/* 2>/dev/null || true
+	ls -d /sys/fs/cgroup/*/srank*-self-* /sys/fs/cgroup/*/srank*-other-* /run/netns/* 2>/dev/null || true
 }
 
 # one_line CODE TEXT COMMAND...: fails with that code and one line that says TEXT.
@@ -201,8 +201,9 @@ except KeyboardInterrupt:
 	run cluster run --name other --user researcher login srun -N2 --gres=gpu:1 sh -c '
 		for k in 0 1 2 3; do head -c 1 /dev/nvidia$k; done 2>&1 | grep -c "not permitted"'
 	[[ $status == 0 && $output == $'3\n3' ]]
+	compgen -G '/sys/fs/cgroup/devices/srank*-other-node1' >/dev/null
 	cluster down --name other
-	[[ ! -e /sys/fs/cgroup/devices/srank-other-node1 ]]
+	run ! compgen -G '/sys/fs/cgroup/*/srank*-other-*'
 }
 
 @test "an interrupted up leaves nothing" {

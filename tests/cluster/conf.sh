@@ -251,7 +251,7 @@ conf_plugstack()
 conf_host()
 {
 	declare -p environment mounts
-	printf '%s=%q\n' root "${opt[root]:-/}" gpus "${opt[gpus]}" name "$name" \
+	printf '%s=%q\n' root "${opt[root]:-/}" gpus "${opt[gpus]}" \
 		munge_uid "$(<"$state/munge.uid")" munge_gid "$(<"$state/munge.gid")" \
 		cgroups "$(conf_needs_cgroups && echo yes)"
 }
