@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # What every file of the project keeps to, as far as a program can say.
 
+bats_require_minimum_version 1.5.0
+
 setup() {
 	cd "$BATS_TEST_DIRNAME/../.." || return 1
 	# What git does not know is somebody's work under way.
@@ -40,4 +42,12 @@ setup() {
 		}
 	done
 	((bad == 0))
+}
+
+@test "the top folder holds what it is meant to hold" {
+	local top=(.ci .clang-format .editorconfig .gitignore CHANGELOG.md CONTRIBUTING.md LICENSE README.md docs
+		gen meson.build meson.options meson_options.txt spank templates tests)
+	diff <(printf '%s\n' "${top[@]}" | sort) <(printf '%s\n' "${files[@]%%/*}" | sort -u)
+	# What compilers, coverage and editors leave behind.
+	run ! grep -E '\.(gcov|gcda|gcno|o|so|orig|rej|log|swp)$' < <(printf '%s\n' "${files[@]}")
 }
