@@ -376,7 +376,7 @@ static void refusals(void **state)
 		bool found = false;
 		struct made made;
 
-		print_message("%s\n", rows[i].message);
+		print_message("# %s\n", rows[i].message);
 		make(&made, rows[i].spec, NULL);
 		assert_int_equal(made.rc, -EINVAL);
 		for (size_t k = 0; k < made.diag.count; k++) {
