@@ -35,6 +35,36 @@ static void fault(struct rules *rules, const struct shell_fault *fault)
 		rules_fix(rules, "nothing behind it is checked: put it into a file");
 }
 
+/* An option at the beginning of a line and of a command: the one before was to go on. */
+static void continuation(struct rules *rules, const struct check_command *command)
+{
+	const char *text = rules->model->source.text;
+	const struct check_value *word = command->words;
+	uint32_t line, end;
+
+	if (command->words_count == 0 || command->uncalled ||
+	    (command->parent && command->parent->shell == command->shell) ||
+	    command->where == CHECK_ELSEWHERE || word->text[0] != '-' ||
+	    !strchr("-abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+		    word->text[1]) ||
+	    word->text[1] == '\0' || text[word->range.begin] != '-')
+		return;
+	for (line = word->range.begin; line > 0 && text[line - 1] != '\n'; line--) {
+		if (text[line - 1] != ' ' && text[line - 1] != '\t')
+			return;
+	}
+	end = line > 0 ? line - 1 : 0;
+	while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == '\t'))
+		end--;
+	rules_tell(
+		rules, RULE_BROKEN_CONTINUATION, word->range,
+		end + 1 < line && end > 0 && text[end - 1] == '\\'
+			? "`%s` is run as a command: a blank behind the backslash of the "
+			  "line before ends that one"
+			: "`%s` is run as a command: the one before has ended",
+		word->text);
+}
+
 /* ---- Slurm's own variables ---- */
 
 /* Those that describe the job; srun takes some of them for options. */
@@ -315,6 +345,7 @@ void rules_job(struct rules *rules)
 	for (size_t i = 0; i < model->assignments_count; i++)
 		overwritten(rules, model->assignments[i]);
 	for (size_t i = 0; i < model->commands_count; i++) {
+		continuation(rules, model->commands[i]);
 		if (!requeues(model->commands[i]))
 			continue;
 		if (!requeue)

@@ -437,6 +437,47 @@ static void rank_in_words(struct rules *rules, const struct check_command *comma
 	}
 }
 
+/* The first $ of VALUE that is a variable's and that no shell expands. */
+static const char *unexpanded(const struct check_value *value)
+{
+	uint32_t at = 0;
+
+	for (uint32_t i = 0; i <= value->expansions_count; i++) {
+		const bool last = i == value->expansions_count;
+		const uint32_t end = last ? value->length : value->expansions[i].at;
+
+		for (; at + 1 < end; at++) {
+			const char *name = value->text + at + 1;
+
+			name += *name == '{';
+			if (value->text[at] == '$' && (strncmp(name, "SLURM_", 6) == 0 ||
+						       strncmp(name, "MASTER_", 7) == 0))
+				return name;
+		}
+		if (!last && at < end + value->expansions[i].length)
+			at = end + value->expansions[i].length;
+	}
+	return NULL;
+}
+
+static void literal(struct rules *rules, const struct check_launch *launch)
+{
+	if (!is_launcher(launch) || !launch->step ||
+	    launch->step->kind != CHECK_STEP_SRUN)
+		return;
+	for (size_t i = 0; i < CHECK_KEYS; i++) {
+		const struct check_setting *said = &launch->setting[i];
+		const char *name = said->name ? unexpanded(&said->value) : NULL;
+
+		if (name)
+			rules_tell(
+				rules, RULE_UNEXPANDED_VARIABLE, said->range,
+				"no shell expands $%.*s here, so %s gets the name itself",
+				(int)strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_"), name,
+				launch->command->name);
+	}
+}
+
 static void rank_in_environment(struct rules *rules, const struct check_launch *launch)
 {
 	static const enum check_variable variables[] = {CHECK_RANK, CHECK_LOCAL_RANK,
@@ -450,14 +491,16 @@ static void rank_in_environment(struct rules *rules, const struct check_launch *
 		const struct check_assignment *set = launch->command->sees[variables[i]];
 		const struct check_expansion *found;
 
-		if (!set || set->shell->where != CHECK_BATCH || set->export == CHECK_KEPT)
+		if (!set || set->export == CHECK_KEPT)
 			continue;
 		found = batch_rank(set->value.expansions, set->value.expansions_count);
-		if (found && !is_one_rank(launch->step, found->name))
-			rules_tell(
-				rules, RULE_BATCH_EXPANDED_RANK, set->range,
-				"%s=$%s is set in the batch shell, so every task gets 0",
-				set->name, found->name);
+		if (!found || is_one_rank(launch->step, found->name))
+			continue;
+		/* A here-document without quotes is written with the batch shell's. */
+		rules_tell(rules, RULE_BATCH_EXPANDED_RANK, set->range,
+			   "%s=$%s is %s in the batch shell, so every task gets 0",
+			   set->name, found->name,
+			   set->shell->where == CHECK_BATCH ? "set" : "expanded");
 	}
 }
 
@@ -1062,6 +1105,7 @@ void rules_launchers(struct rules *rules)
 		too_often(rules, launch);
 		deepspeed(rules, launch);
 		not_everywhere(rules, launch);
+		literal(rules, launch);
 		rank_in_environment(rules, launch);
 		node_rank(rules, launch);
 		nnodes(rules, launch);

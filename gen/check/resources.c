@@ -405,7 +405,10 @@ static void tasks_and_gpus(struct rules *rules, const struct check_launch *launc
 		launch->command->sees[CHECK_RANK] ||
 		(launch->setting[CHECK_KEY_DEVICE].name &&
 		 check_value_expands(&launch->setting[CHECK_KEY_DEVICE].value,
-				     "SLURM_LOCALID"));
+				     "SLURM_LOCALID")) ||
+		/* MMEngine's, whose local rank is SLURM_LOCALID. */
+		(launch->setting[CHECK_KEY_LAUNCHER].name &&
+		 strcmp(launch->setting[CHECK_KEY_LAUNCHER].value.text, "slurm") == 0);
 	if (per_node < 1)
 		return;
 	if (devices > 0 && devices != per_node &&

@@ -572,6 +572,18 @@ const struct check_rule check_rules[] = {
 	NODES_2X4 MASTER PORT
 	"srun -c 32 bash -c 'torchrun --nnodes=2 --nproc_per_node=4 "
 	"--node_rank=$SLURM_NODEID " STATIC " train.py'\n"},
+[RULE_UNEXPANDED_VARIABLE] = {
+	"unexpanded-variable", CHECK_GROUP_LAUNCHERS, DIAG_ERROR, 0,
+	"a launcher gets the name of a variable instead of its value",
+	"srun starts programs, not a shell: what single quotes or a backslash kept from the "
+	"batch shell nobody expands in the task",
+	"put the command into the text of bash -c",
+	NODES_2X4 MASTER PORT
+	"srun -c 32 torchrun --nnodes=2 --nproc_per_node=4 --node_rank=\\$SLURM_NODEID " STATIC
+	" train.py\n",
+	NODES_2X4 MASTER PORT
+	"srun -c 32 bash -c 'torchrun --nnodes=2 --nproc_per_node=4 "
+	"--node_rank=$SLURM_NODEID " STATIC " train.py'\n"},
 [RULE_NODE_RANK] = {
 	"node-rank", CHECK_GROUP_LAUNCHERS, DIAG_ERROR, 0,
 	"the launchers of several nodes have the same node rank, or none",
@@ -1005,6 +1017,14 @@ const struct check_rule check_rules[] = {
 	"close what is open",
 	"#SBATCH --ntasks=1\nsrun bash -c './solver\n",
 	"#SBATCH --ntasks=1\nsrun bash -c './solver'\n"},
+[RULE_BROKEN_CONTINUATION] = {
+	"broken-continuation", CHECK_GROUP_JOB, DIAG_ERROR, 0,
+	"an option stands where a command begins",
+	"the command before ends too early: without a backslash at the very end of its line, "
+	"with a blank behind it, or with a comment in between; it runs without these options",
+	"end every line but the last with a backslash, and leave no comment in between",
+	"#SBATCH --ntasks=1\nsrun ./solver \\\n  --input=a.in\n  --steps=100\n",
+	"#SBATCH --ntasks=1\nsrun ./solver \\\n  --input=a.in \\\n  --steps=100\n"},
 [RULE_SLURM_VARIABLE_OVERWRITTEN] = {
 	"slurm-variable-overwritten", CHECK_GROUP_JOB, DIAG_ERROR, 0,
 	"the script sets a variable that is Slurm's",
