@@ -413,20 +413,6 @@ static void name_task(const struct exec_record *record, char *place, size_t size
 		 node_of(record));
 }
 
-const struct exec_record *exec_world_node(const struct exec_world *world, uint32_t rank)
-{
-	const struct exec_record *of = &world->records[rank];
-
-	for (uint32_t i = 0; i < world->ntasks; i++) {
-		const struct exec_record *record = &world->records[i];
-
-		if (exec_record_get(record, "leader") &&
-		    strcmp(node_of(record), node_of(of)) == 0)
-			return record;
-	}
-	return of;
-}
-
 static int by_node(const void *a, const void *b)
 {
 	const struct exec_record *one = *(const struct exec_record *const *)a;

@@ -59,9 +59,6 @@ struct exec_world {
 	char *const *differences;
 };
 
-/* The record of the node of rank RANK; the rank's own where there is none. */
-const struct exec_record *exec_world_node(const struct exec_world *world, uint32_t rank);
-
 /* Judges WORLD; VERDICT, which must be zeroed, is to be cleared. */
 void exec_judge(struct exec_verdict *verdict, const struct exec_world *world);
 
