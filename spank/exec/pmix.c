@@ -50,8 +50,9 @@ struct waiting {
 	pthread_cond_t changed;
 	bool done; /* the fence */
 	pmix_status_t status;
-	uint32_t answered; /* questions of exec_pmix_gather() */
-	char **texts;      /* its answers; NULL: they are late */
+	uint32_t round;    /* calls of exec_pmix_gather(), to tell what is late */
+	uint32_t answered; /* questions of the last one */
+	char **texts;      /* its answers; NULL: it has ended */
 };
 
 struct exec_pmix {
@@ -65,7 +66,7 @@ struct exec_pmix {
 /* A question of exec_pmix_gather(); lives on when the answer is not waited for. */
 struct question {
 	struct waiting *waiting;
-	uint32_t index;
+	uint32_t round, index;
 };
 
 static int load(struct library *library, struct launch_error *err)
@@ -341,12 +342,14 @@ static void answered(pmix_status_t status, pmix_value_t *value, void *arg)
 	struct waiting *waiting = question->waiting;
 
 	pthread_mutex_lock(&waiting->mutex);
-	waiting->answered++;
-	if (status == PMIX_SUCCESS && value && value->type == PMIX_STRING &&
-	    waiting->texts)
-		waiting->texts[question->index] =
-			strdup(value->data.string ? value->data.string : "");
-	pthread_cond_signal(&waiting->changed);
+	/* The place of a late answer may by now be another's, or nobody's. */
+	if (waiting->texts && question->round == waiting->round) {
+		waiting->answered++;
+		if (status == PMIX_SUCCESS && value && value->type == PMIX_STRING)
+			waiting->texts[question->index] =
+				strdup(value->data.string ? value->data.string : "");
+		pthread_cond_signal(&waiting->changed);
+	}
 	pthread_mutex_unlock(&waiting->mutex);
 }
 
@@ -359,7 +362,7 @@ int exec_pmix_gather(struct exec_pmix *pmix, const char *key, uint32_t first,
 {
 	struct waiting *waiting = &pmix->waiting;
 	const struct timespec until = deadline(seconds);
-	uint32_t count = last - first + 1, asked = 0;
+	uint32_t count = last - first + 1, asked = 0, round;
 	/* Not freed: answers may come as long as this process lives, which is not long.
 	 */
 	struct question *questions = calloc(count, sizeof(*questions));
@@ -368,12 +371,15 @@ int exec_pmix_gather(struct exec_pmix *pmix, const char *key, uint32_t first,
 	if (!questions)
 		return -ENOMEM;
 	memset(texts, 0, count * sizeof(*texts));
+	pthread_mutex_lock(&waiting->mutex);
+	round = ++waiting->round;
 	waiting->answered = 0;
 	waiting->texts = texts;
+	pthread_mutex_unlock(&waiting->mutex);
 	for (uint32_t i = 0; i < count; i++) {
 		const pmix_proc_t of = process(pmix, first + i);
 
-		questions[i] = (struct question){waiting, i};
+		questions[i] = (struct question){waiting, round, i};
 		if (pmix->library.PMIx_Get_nb(&of, key, NULL, 0, answered,
 					      &questions[i]) == PMIX_SUCCESS)
 			asked++;
