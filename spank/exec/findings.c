@@ -422,6 +422,32 @@ static int by_node(const void *a, const void *b)
 	return order ? order : (one > other) - (one < other);
 }
 
+/* Whether LIST, with commas, has WORD, which is LENGTH long. */
+static bool in_list(const char *list, const char *word, size_t length)
+{
+	while (*list) {
+		size_t here = strcspn(list, ",");
+
+		if (here == length && strncmp(list, word, length) == 0)
+			return true;
+		list += here + (list[here] == ',');
+	}
+	return false;
+}
+
+/* The first entry that two lists both have, "" when there is none. */
+static void common(const char *ours, const char *theirs, char *name, size_t size)
+{
+	*name = '\0';
+	while (*ours && !*name) {
+		size_t length = strcspn(ours, ",");
+
+		if (in_list(theirs, ours, length))
+			snprintf(name, size, "%.*s", (int)length, ours);
+		ours += length + (ours[length] == ',');
+	}
+}
+
 static const char *first_line(const char *text, char *line, size_t size)
 {
 	snprintf(line, size, "%.*s", (int)strcspn(text, "\n"), text);
@@ -575,6 +601,10 @@ const struct exec_rule *exec_rule_of_way(const struct exec_record *record)
 	return &exec_rules[id];
 }
 
+/*
+ * Resolvers sort a name's addresses by the networks of the host that asks, and may leave
+ * out those of a family that it has not: one that both have will do.
+ */
 static void find_address(struct judge *judge)
 {
 	const struct exec_record *reference = NULL;
@@ -583,13 +613,15 @@ static void find_address(struct judge *judge)
 		const struct exec_record *node = judge->nodes[i];
 		const char *addresses = exec_record_text(node, "master.addresses");
 		const char *expected;
+		char both[64];
 
 		if (!*addresses || has_loopback(addresses))
 			continue;
 		if (!reference)
 			reference = node;
 		expected = exec_record_text(reference, "master.addresses");
-		if (strcmp(addresses, expected) != 0)
+		common(addresses, expected, both, sizeof(both));
+		if (!*both)
 			found(judge, ADDRESS_DIFFERS, node_of(node),
 			      "%s is %s there, and %s on %s", judge->world->addr,
 			      addresses, expected, node_of(reference));
@@ -720,31 +752,6 @@ static void find_skew(struct judge *judge)
 }
 
 /* ---- GPUs ---- */
-
-static bool in_list(const char *list, const char *word, size_t length)
-{
-	while (*list) {
-		size_t here = strcspn(list, ",");
-
-		if (here == length && strncmp(list, word, length) == 0)
-			return true;
-		list += here + (list[here] == ',');
-	}
-	return false;
-}
-
-/* The first GPU that two tasks both have, "" when there is none. */
-static void common(const char *ours, const char *theirs, char *name, size_t size)
-{
-	*name = '\0';
-	while (*ours && !*name) {
-		size_t length = strcspn(ours, ",");
-
-		if (in_list(theirs, ours, length))
-			snprintf(name, size, "%.*s", (int)length, ours);
-		ours += length + (ours[length] == ',');
-	}
-}
 
 /* The tasks FIRST..LAST of one node. */
 static void find_sharing(struct judge *judge, uint32_t first, uint32_t last)

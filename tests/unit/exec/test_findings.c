@@ -87,6 +87,8 @@ static const struct {
 	 "[not-tested]\n"},
 	{{NULL, NULL, "master.addresses=10.1.0.1\n"},
 	 "warning b: a is 10.1.0.1 there, and 10.0.0.1 on a [address-differs]\n"},
+	/* Resolvers sort them by the networks of the host that asks. */
+	{{NULL, NULL, "master.addresses=fd00::1,10.0.0.1\n"}, ""},
 	{{"mesh.failed=b filtered\n"},
 	 "error : 1 of 1 connections between nodes fail: a to b (no answer) [mesh]\n"},
 	{{"mesh.failed=b nonsense\n"},
