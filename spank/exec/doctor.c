@@ -620,7 +620,9 @@ static int examine_alone(struct patient *patient, struct launch_error *err)
 	struct sockaddr_storage reached = {0};
 	int r = 0;
 
-	launch_cpuset_affinity(0, &patient->masks[patient->facts.local_rank]);
+	/* With one mask of several each task would choose by rules of its own. */
+	if (patient->facts.local_size == 1)
+		launch_cpuset_affinity(0, &patient->masks[0]);
 	if (meeting->sockets_count)
 		r = exec_server_start(&patient->server, meeting->sockets,
 				      meeting->sockets_count, meeting->token,
