@@ -168,6 +168,9 @@ static int visit(struct walk *walk, int folder, const char *name, bool top)
 		return fail(walk, -errno);
 	if (walk->digest->files >= EXEC_DIGEST_FILES_MAX)
 		return fail(walk, -EFBIG);
+	/* Names alone take time, too, where the server of the files is slow. */
+	if (seconds_now() > walk->until)
+		return fail(walk, -ETIME);
 	if (S_ISLNK(status.st_mode))
 		return read_link(walk, folder, name);
 	if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) {
