@@ -214,7 +214,7 @@ struct line {
 	int length; /* of the path */
 };
 
-/* The next line of tree NUMBER; false: there is none. */
+/* The next whole line of tree NUMBER; false: there is none. */
 static bool next_line(const char **listing, uint32_t number, struct line *line)
 {
 	while (**listing) {
@@ -223,7 +223,9 @@ static bool next_line(const char **listing, uint32_t number, struct line *line)
 		unsigned long tree;
 		char *end;
 
-		*listing += length + (text[length] == '\n');
+		if (!text[length])
+			return false;
+		*listing += length + 1;
 		tree = strtoul(text, &end, 10);
 		/* A space, 16 digits, a space, and a path. */
 		if (tree != number || *end != ' ' || end + 18 >= text + length ||
@@ -250,17 +252,25 @@ static int compare_paths(const struct line *a, const struct line *b)
 	return a->length - b->length;
 }
 
+static bool is_cut(const char *listing)
+{
+	size_t length = strlen(listing);
+
+	return length && listing[length - 1] != '\n';
+}
+
 void exec_digest_compare(const char *ours, const char *theirs, uint32_t number,
 			 char *text, size_t size)
 {
 	struct line our = {0}, their = {0};
+	bool cut = is_cut(theirs);
 	bool here = next_line(&ours, number, &our);
 	bool there = next_line(&theirs, number, &their);
 	size_t used = 0;
 	int shown = 0;
 
 	*text = '\0';
-	while ((here || there) && used < size) {
+	while ((there || (here && !cut)) && used < size) {
 		int order = !there ? -1 : !here ? 1 : compare_paths(&our, &their);
 		const struct line *line = order <= 0 ? &our : &their;
 

@@ -34,7 +34,8 @@ void exec_digest_tree(struct exec_digest *digest, const char *path, uint32_t num
 /*
  * Writes into TEXT the first few files of tree NUMBER that are not the same in the
  * listings OURS and THEIRS: "a.py, b.yaml (missing there), ...". "" when these tell of
- * none.
+ * none. THEIRS may have been cut, and then does not end with a line feed: what would come
+ * behind is not missing.
  */
 void exec_digest_compare(const char *ours, const char *theirs, uint32_t number,
 			 char *text, size_t size);

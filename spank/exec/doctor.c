@@ -591,8 +591,9 @@ static char *join(const struct patient *patient)
 		free(text);
 		return NULL;
 	}
-	snprintf(text, EXEC_RECORD_MAX - 1, "%s%c%s", patient->record, LISTING_MARK,
-		 listing);
+	if (snprintf(text, EXEC_RECORD_MAX - 1, "%s%c%s", patient->record, LISTING_MARK,
+		     listing) >= EXEC_RECORD_MAX - 1)
+		text[EXEC_RECORD_MAX - 3] = '?'; /* no line feed: it has been cut */
 	return text;
 }
 

@@ -348,6 +348,9 @@ void exec_server_offer(struct exec_server *server, const char *text)
 {
 	char *copy = strndup(text, EXEC_WIRE_TEXT_MAX);
 
+	/* No line feed: it has been cut. */
+	if (copy && strlen(text) > EXEC_WIRE_TEXT_MAX)
+		copy[EXEC_WIRE_TEXT_MAX - 1] = '?';
 	pthread_mutex_lock(&server->mutex);
 	free(server->listing);
 	server->listing = copy;

@@ -158,6 +158,10 @@ static void trees_are_compared(void **state)
 	exec_digest_compare(before, "", 0, text, sizeof(text));
 	assert_string_equal(text, "code/lib/z.py (missing there), code/lib.py (missing "
 				  "there), code/link (missing there), ...");
+	/* Behind the end of one that was cut none is missing. */
+	exec_digest_compare(before, "0 cbf29ce484222325 code/lib/z.py\n0 af63dc4c8601", 0,
+			    text, sizeof(text));
+	assert_string_equal(text, "");
 	exec_digest_compare(before, "0 zz\nnonsense\n0 0123456789abcdef\n\n0 ", 0, text,
 			    16);
 	free(after);
