@@ -740,13 +740,14 @@ static void find_skew(struct judge *judge)
 {
 	for (uint32_t i = 0; i < judge->nodes_count; i++) {
 		const struct exec_record *node = judge->nodes[i];
-		int64_t ahead = number(node, "ahead");
+		double ahead = (double)number(node, "ahead");
 		/* What the round trip leaves open is no skew. */
-		int64_t skew = llabs(ahead) - number(node, "round_trip") / 2;
+		double skew = (ahead < 0 ? -ahead : ahead) -
+			      (double)number(node, "round_trip") / 2;
 
-		if (is_reached(node) && skew > SKEW_MAX)
+		if (is_reached(node) && skew > (double)SKEW_MAX)
 			found(judge, CLOCK_SKEW, node_of(node),
-			      "the clock is %.1f s %s rank 0's", (double)skew / 1e9,
+			      "the clock is %.1f s %s rank 0's", skew / 1e9,
 			      ahead > 0 ? "behind" : "before");
 	}
 }
@@ -939,9 +940,9 @@ static void find_shm(struct judge *judge)
 
 		if (!exec_record_get(node, "shm.free"))
 			continue;
-		if (free_bytes >= tasks * SHM_LITTLE)
+		if (free_bytes / SHM_LITTLE >= tasks)
 			continue;
-		found(judge, free_bytes < tasks * SHM_NONE ? SHM_SMALL : SHM_LOW,
+		found(judge, free_bytes / SHM_NONE < tasks ? SHM_SMALL : SHM_LOW,
 		      node_of(node),
 		      "/dev/shm has %" PRId64 " of %" PRId64 " MiB free, for %" PRId64
 		      " task%s",

@@ -92,7 +92,7 @@ static void fill_row(const struct exec_world *world, const struct exec_record *n
 		exec_record_number(node, "round_trip", &number);
 		snprintf(row[4], CELL_MAX, "%.2f ms", (double)number / 1e6);
 		exec_record_number(node, "ahead", &number);
-		snprintf(row[6], CELL_MAX, "%+.3f s", (double)-number / 1e9);
+		snprintf(row[6], CELL_MAX, "%+.3f s", (0 - (double)number) / 1e9);
 	} else if (*reach) {
 		snprintf(row[4], CELL_MAX, "%s", reach);
 	}

@@ -210,8 +210,8 @@ static void take_time(struct attempt *attempt)
 	if (attempt->rounds && took >= target->round_trip)
 		return;
 	target->round_trip = took;
-	target->ahead =
-		(int64_t)be64toh(attempt->head.word) - (attempt->asked_at + took / 2);
+	target->ahead = (int64_t)(be64toh(attempt->head.word) -
+				  (uint64_t)(attempt->asked_at + took / 2));
 }
 
 /* One answer is here. */

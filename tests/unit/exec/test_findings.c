@@ -174,6 +174,14 @@ static const struct {
 	 "error b: code: No such file [tree-unreadable]\n"},
 	{{"tree.0=?too much\n", NULL, "tree.0=5678 2 3\n"},
 	 "warning a: code was not compared: too much [tree-large]\n"},
+	/* Nothing is done with numbers that could overflow. */
+	{{NULL, NULL,
+	  "ahead=-9223372036854775808\nround_trip=9223372036854775807\n"
+	  "nofile=-9223372036854775808\nlocal_size=9223372036854775807\n"
+	  "shm.free=9223372036854775807\nshm.size=9223372036854775807\n"},
+	 "error b: /dev/shm has 8796093022207 of 8796093022207 MiB free, for "
+	 "9223372036854775807 tasks [shm-small]\n"
+	 "warning b: the clock is 4611686018.4 s before rank 0's [clock-skew]\n"},
 	{{"job.nodes=3\n"},
 	 "warning : the job has 3 nodes, and this step 2 [nodes-idle]\n"},
 	{{NULL, NULL, "kernel=5.14\n"},
