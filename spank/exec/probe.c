@@ -30,6 +30,12 @@
 /* No machine has as much: cgroups say "no limit" with a number that large. */
 #define MEMORY_MAX (INT64_C(1) << 60)
 
+/*
+ * No task has as many. The kernel's own limit follows the size of memory (fork_init() in
+ * Linux's kernel/fork.c), of which equal nodes have a little more or less.
+ */
+#define PROCESSES_MANY 8192
+
 /* ---- the system ---- */
 
 static void put_system(const struct exec_probe *probe, FILE *out)
@@ -217,7 +223,11 @@ static void put_limits(FILE *out)
 	size_t used = 0;
 
 	for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
-		show_limit(number, sizeof(number), read_rlimit(limits[i].resource));
+		int64_t limit = read_rlimit(limits[i].resource);
+
+		show_limit(number, sizeof(number), limit);
+		if (limits[i].resource == RLIMIT_NPROC && limit >= PROCESSES_MANY)
+			snprintf(number, sizeof(number), "%d or more", PROCESSES_MANY);
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s",
 					 used ? ", " : "", limits[i].name, number);
 	}
