@@ -525,20 +525,48 @@ static void put_driver(const struct exec_probe *probe, FILE *out)
 	}
 }
 
-static bool take_name(const char *name, void *data)
+/* The adapters with a port that is up; libraries pass over the others. */
+struct adapters {
+	const struct launch_tree *tree;
+	struct list names;
+	const char *name; /* of the one that is looked at */
+	bool up;
+};
+
+/* "4: ACTIVE": state_show() in Linux's drivers/infiniband/core/sysfs.c. */
+static bool take_port(const char *port, void *data)
 {
-	add(data, "%s", name);
+	struct adapters *adapters = data;
+	char text[64];
+
+	if (launch_tree_read(adapters->tree, text, sizeof(text),
+			     "%s/class/infiniband/%s/ports/%s/state", adapters->tree->sys,
+			     adapters->name, port) == 0)
+		adapters->up |= strncmp(text, "4:", 2) == 0;
+	return true;
+}
+
+static bool take_adapter(const char *name, void *data)
+{
+	struct adapters *adapters = data;
+
+	adapters->name = name;
+	adapters->up = false;
+	launch_tree_list(adapters->tree, take_port, adapters,
+			 "%s/class/infiniband/%s/ports", adapters->tree->sys, name);
+	if (adapters->up)
+		add(&adapters->names, "%s", name);
 	return true;
 }
 
 static void put_infiniband(const struct exec_probe *probe, FILE *out)
 {
-	struct list names = {0};
+	struct adapters adapters = {.tree = probe->tree};
 
-	launch_tree_list(probe->tree, take_name, &names, "%s/class/infiniband",
+	launch_tree_list(probe->tree, take_adapter, &adapters, "%s/class/infiniband",
 			 probe->tree->sys);
-	if (names.count)
-		exec_record_put(out, "infiniband", "%s", names.text);
+	if (adapters.names.count)
+		exec_record_put(out, "infiniband", "%s", adapters.names.text);
 }
 
 /* ---- what was asked for ---- */

@@ -366,8 +366,11 @@ finds()
 		'warning: node2: limits: open files 512, *, and open files *on node1 [[]limits-differ]'
 	examine 0 srun "${step[@]}" sh -c '[ $SLURM_PROCID != 0 ] || ulimit -n 200; exec srank doctor'
 	[[ $output == *'warning: rank 0 on node1: may open 200 files, and has a connection to each of 4 ranks [files-low]'* ]]
-	# Only where InfiniBand is does locked memory count.
-	broken node2 'mount -t tmpfs tmpfs /sys/class && mkdir -p /sys/class/infiniband/mlx5_0' \
+	# Only where InfiniBand is, with a port that is up, does locked memory count.
+	broken node2 'mount -t tmpfs tmpfs /sys/class && cd /sys/class &&
+			mkdir -p infiniband/mlx5_0/ports/1 infiniband/mlx5_1/ports/1 &&
+			echo 4: ACTIVE >infiniband/mlx5_0/ports/1/state &&
+			echo 1: DOWN >infiniband/mlx5_1/ports/1/state' \
 		'umount /sys/class'
 	examine 1 srun "${step[@]}" sh -c 'ulimit -l 64; exec srank doctor'
 	finds 'error: node2: no more than 64 KiB of memory can be locked, and there is InfiniBand (mlx5_0) [[]memlock-low]'
