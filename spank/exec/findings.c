@@ -812,7 +812,8 @@ static void find_devices(struct judge *judge)
 		if (denied)
 			found(judge, GPU_DENIED, node_of(task), "no access to %s",
 			      denied);
-		if (some && number(task, "gpus") == 0)
+		/* A component of a heterogeneous job may do without. */
+		if (some && number(task, "gpus") == 0 && !exec_record_get(task, "het"))
 			found(judge, GPU_NONE, place,
 			      "no GPU, where other ranks have some");
 	}

@@ -219,10 +219,10 @@ static void print_member(FILE *out, const char *key, const char *value)
 static bool is_number(const char *key)
 {
 	static const char *const keys[] = {
-		"ahead",      "cpus.asked", "gpus",     "gpus.asked", "gpus.step",
-		"head",       "job.nodes",  "leader",   "local_size", "memlock",
-		"memory",     "mesh.pairs", "ncpus",    "nofile",     "rank",
-		"reach.port", "round_trip", "shm.free", "shm.size",
+		"ahead",   "cpus.asked", "gpus",       "gpus.asked", "gpus.step",
+		"head",    "het",        "job.nodes",  "leader",     "local_size",
+		"memlock", "memory",     "mesh.pairs", "ncpus",      "nofile",
+		"rank",    "reach.port", "round_trip", "shm.free",   "shm.size",
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {

@@ -632,6 +632,8 @@ void exec_probe_task(const struct exec_probe *probe, FILE *out)
 
 	exec_record_put(out, "node", "%s", facts->node ? facts->node : "?");
 	exec_record_put(out, "rank", "%" PRIu32, facts->rank);
+	if (facts->het)
+		exec_record_put(out, "het", "1");
 	exec_record_put(out, "shape", "%s",
 			launch_shape_name(launch_shape(facts, probe->settings)));
 	if (launch_cpuset_affinity(0, &mask) == 0) {

@@ -118,6 +118,8 @@ static const struct {
 	{{NULL, NULL, NULL, "gpus=0\nown=\n"},
 	 "error rank 3 on b: no GPU, where other ranks have some [gpu-none]\n"
 	 "warning b: 1 of 2 GPUs have a rank [gpu-idle]\n"},
+	/* A component of a heterogeneous job may do without. */
+	{{NULL, NULL, "het=1\ngpus=0\nown=\ngpus.step=2\n", "het=1\ngpus=0\nown=\n"}, ""},
 	{{NULL, NULL, "gpus.missing=/dev/nvidia1\n"},
 	 "error b: Slurm has given the task 0,1, and there is no /dev/nvidia1 "
 	 "[gpu-missing]\n"},
