@@ -459,6 +459,7 @@ static const char *first_line(const char *text, char *line, size_t size)
 static void find_missing(struct judge *judge)
 {
 	const struct exec_world *world = judge->world;
+	const char *held = exec_record_get(&world->records[0], "port.held");
 	uint32_t count = 0;
 	char names[NAMES_SHOWN * 11 + 8] = "";
 	size_t used = 0;
@@ -470,8 +471,8 @@ static void find_missing(struct judge *judge)
 			used += (size_t)snprintf(names + used, sizeof(names) - used,
 						 "%s%" PRIu32, used ? "," : "", rank);
 	}
-	/* Without an address none of them could come. */
-	if (count && (world->addr || world->meshed))
+	/* None could come without an address, or to the port of another program. */
+	if (count && (world->meshed || (world->addr && !held)))
 		found(judge, RANKS_MISSING, "",
 		      "%" PRIu32 " of %" PRIu32 " ranks have not reported in %u s: %s%s",
 		      count, world->ntasks, world->seconds, names,
