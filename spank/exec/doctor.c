@@ -630,6 +630,8 @@ static int examine_alone(struct patient *patient, struct launch_error *err)
 				      patient->facts.ntasks);
 	if (r)
 		return launch_error_set(err, r, "cannot listen: %s", strerror(-r));
+	/* After that: a slow resolver here is not to keep the others waiting. */
+	exec_meeting_alone(meeting);
 	find_environment(patient);
 	r = make_record(patient, &reached);
 	if (r)
@@ -674,10 +676,8 @@ int exec_doctor(const struct exec_doctor *doctor)
 		/* Ranks are missing, or their servers do not reach each other, which the
 		 * others find out at the same time. */
 		alone = r == -ETIMEDOUT;
-		if (alone) {
-			exec_meeting_alone(&patient.meeting);
+		if (alone)
 			r = 0;
-		}
 	}
 	if (r == 0 && alone)
 		r = examine_alone(&patient, &err);

@@ -289,9 +289,7 @@ int exec_meeting_open(struct exec_meeting *meeting, bool alone, struct launch_er
 			return fd;
 		meeting->sockets[meeting->sockets_count++] = fd;
 	}
-	if (alone)
-		exec_meeting_alone(meeting);
-	else if (meeting->addr[0] && meeting->leader)
+	if (!alone && meeting->addr[0] && meeting->leader)
 		exec_resolve(meeting->addr, EXEC_MEET_TIME, &meeting->master);
 	exec_interfaces_read(&meeting->interfaces);
 	if (!meeting->leader || alone)
