@@ -331,16 +331,67 @@ static int64_t amount(const struct check_job *job, enum check_quantity quantity)
 	return exactly(&job->amount[quantity].number);
 }
 
+/* A job that does not say its nodes has one in the spec, with all that it asks for. */
+static int64_t nodes_of(struct import *import)
+{
+	const struct check_job *job = &import->model->jobs[0];
+	const struct script_use *use = job->ntasks ? job->ntasks
+				       : job->gpus ? job->gpus
+						   : job->ntasks_per_gpu;
+
+	if (amount(job, CHECK_NODES) > 0)
+		return amount(job, CHECK_NODES);
+	if (job->nodes)
+		refuse(import, job->nodes->range, "write one number",
+		       "how many nodes this job gets is not known, and a spec says it");
+	else if (use)
+		note(import, use->range,
+		     "without --nodes Slurm picks their number: the spec has 1");
+	return 1;
+}
+
+/* Of QUANTITY on each of NODES nodes, where Slurm may share it out in several ways. */
+static int64_t on_each(struct import *import, enum check_quantity quantity, int64_t each,
+		       int64_t nodes)
+{
+	const struct check_job *job = &import->model->jobs[0];
+	const char *name = quantity == CHECK_GPUS ? "GPUs" : "tasks";
+	const struct script_use *use =
+		quantity != CHECK_GPUS ? (job->ntasks ? job->ntasks : job->ntasks_per_gpu)
+		: job->gpus            ? job->gpus
+				       : job->gpus_per_task;
+	int64_t all = amount(job, quantity);
+
+	if (each >= 0 || all < 1 || !use)
+		return each;
+	if (all % nodes != 0) {
+		refuse(import, use->range, "say how many each node has",
+		       LL " %s are not the same number on each of " LL
+			  " nodes, and in a spec they are",
+		       all, name, nodes);
+		return each;
+	}
+	if (amount(job, CHECK_NODES) > 0)
+		note(import, use->range,
+		     LL " %s on " LL " nodes: the spec has " LL " on each", all, name,
+		     nodes, all / nodes);
+	return all / nodes;
+}
+
 static void resources(struct import *import)
 {
 	const struct check_job *job = &import->model->jobs[0];
 	const struct check_launch *launch = import->launch;
-	int64_t nodes = amount(job, CHECK_NODES), gpus = amount(job, CHECK_GPUS_PER_NODE);
+	int64_t nodes = nodes_of(import), gpus = amount(job, CHECK_GPUS_PER_NODE);
 	int64_t tasks = amount(job, CHECK_NTASKS_PER_NODE);
 	int64_t cpus = amount(job, CHECK_CPUS_PER_TASK);
 	int64_t workers = exactly(&launch->setting[CHECK_KEY_NPROC].number);
 
-	count(import, "resources", "nodes", nodes > 0 ? nodes : 1);
+	tasks = on_each(import, CHECK_NTASKS, tasks, nodes);
+	gpus = on_each(import, CHECK_GPUS, gpus, nodes);
+	if (gpus < 0 && tasks > 0 && amount(job, CHECK_GPUS_PER_TASK) > 0)
+		gpus = tasks * amount(job, CHECK_GPUS_PER_TASK);
+	count(import, "resources", "nodes", nodes);
 	if (gpus > 0)
 		count(import, "resources", "gpus_per_node", gpus);
 	if (gpus > 0 && job->gpu_type)
@@ -1455,6 +1506,12 @@ static bool is_refused(struct import *import, const struct check_command *comman
 	    node->kind != SHELL_PIPELINE)
 		refuse(import, command->range, "write the command on a line of its own",
 		       "the lines around this command in its group would be lost");
+	if (import->diag->errors == errors && node && node->link != SHELL_THEN)
+		refuse(import, command->range,
+		       "write the command before on a line of its own, and `|| exit` "
+		       "behind it",
+		       "whether this command runs depends on another, and a spec runs it "
+		       "always");
 	if (node && node->next && node->next->link != SHELL_THEN)
 		refuse(import, node->next->range,
 		       "a job of its own with --dependency does it, or remove it",

@@ -529,6 +529,8 @@ refuses() {
 	refuses '`python` is another program'
 	job 'srun python train.py && cp model.pt $HOME'
 	refuses 'depends on how the step ends'
+	job 'cd x && srun python train.py'
+	refuses 'whether this command runs'
 	job 'if [ -f x ]; then srun python train.py; fi'
 	refuses 'whether this command runs'
 	job 'go() { cd x; srun python train.py; }' 'go'
@@ -537,6 +539,30 @@ refuses() {
 	refuses 'in its group would be lost'
 	job '#SBATCH hetjob' '#SBATCH --ntasks=1' 'srun python train.py'
 	refuses 'heterogeneous'
+}
+
+@test "import: what a job asks for in all is what its spec asks for" {
+	# DIRECTIVES | what gen then writes
+	local asked given
+	while IFS='|' read -r asked given; do
+		printf '%s\n' '#!/bin/bash' "#SBATCH $asked" 'srun python t.py' >job.sbatch
+		imports
+		[[ $(sed -n 's/^#SBATCH //p' out.sbatch | paste -sd ' ') == "$given" ]] || {
+			printf '%s\n' "of $asked" && cat out.sbatch && return 1
+		}
+	done <<-'END'
+		-n 64|--nodes=1 --ntasks-per-node=64
+		-N 2 -n 8|--nodes=2 --ntasks-per-node=4
+		-N 2 -n 8 -G 8|--nodes=2 --ntasks-per-node=4 --gres=gpu:4
+		-N 2 -n 8 -G 8 --gpus-per-task=1|--nodes=2 --ntasks-per-node=4 --gres=gpu:4
+		-N 2 -n 8 -G a100:8|--nodes=2 --ntasks-per-node=4 --gres=gpu:a100:4
+		-n 4 --gpus-per-task=1|--nodes=1 --ntasks-per-node=4 --gres=gpu:4
+		-G 2 -n 2|--nodes=1 --ntasks-per-node=2 --gres=gpu:2
+	END
+	printf '%s\n' '#!/bin/bash' '#SBATCH -N 2 -n 7' 'srun python t.py' >job.sbatch
+	refuses '7 tasks are not the same number on each of 2 nodes'
+	printf '%s\n' '#!/bin/bash' '#SBATCH -N 2-4' 'srun python t.py' >job.sbatch
+	refuses 'how many nodes this job gets'
 }
 
 @test "import writes no spec that gen refuses" {
