@@ -568,7 +568,8 @@ static void tell_alone(const struct patient *patient)
 	/* Why there is no address is the same for all, and rank 0 says it. */
 	if (!patient->meeting.addr[0] || exec_record_read(&record, patient->record))
 		return;
-	rule = exec_rule_of_way(&record);
+	rule = exec_rule_of_way(&record,
+				patient->facts.node_rank == patient->facts.head_id);
 	launch_error_set(&text, -EHOSTUNREACH,
 			 "rank %" PRIu32 " on %s does not reach rank 0 at %s (%s) port "
 			 "%u: %s; %s",

@@ -586,14 +586,14 @@ static void find_reach(struct judge *judge)
 	}
 }
 
-const struct exec_rule *exec_rule_of_way(const struct exec_record *record)
+const struct exec_rule *exec_rule_of_way(const struct exec_record *record, bool at_head)
 {
 	const char *reach = exec_record_text(record, "reach");
 	enum id id = NOT_TESTED;
 
 	if (exec_record_get(record, "master.error"))
 		return &exec_rules[ADDRESS_UNRESOLVED];
-	if (has_loopback(exec_record_text(record, "master.addresses")))
+	if (has_loopback(exec_record_text(record, "master.addresses")) && !at_head)
 		return &exec_rules[ADDRESS_LOOPBACK];
 	for (size_t i = 0; i < RESULTS_COUNT; i++) {
 		if (strcmp(reach, results[i].name) == 0)

@@ -72,6 +72,7 @@ void exec_finding_place(const struct exec_finding *finding, char *text, size_t s
 
 /*
  * The rule that a single task's own record breaks on the way to rank 0, where it cannot
- * even send it there.
+ * even send it there. AT_HEAD: it is on rank 0's node, which may well call itself
+ * 127.0.1.1.
  */
-const struct exec_rule *exec_rule_of_way(const struct exec_record *record);
+const struct exec_rule *exec_rule_of_way(const struct exec_record *record, bool at_head);
