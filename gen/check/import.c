@@ -1460,6 +1460,56 @@ static void step(struct import *import, const struct check_step *step)
 
 /* ---- what is one step, and what is not ---- */
 
+/* NAME is set behind AT of the script, and nowhere before. */
+static bool is_set_behind(const struct check_model *model, const char *name, uint32_t at)
+{
+	bool behind = false;
+
+	for (size_t i = 0; i < model->assignments_count; i++) {
+		const struct check_assignment *set = model->assignments[i];
+
+		if (strcmp(set->name, name) != 0)
+			continue;
+		if (set->range.begin < at)
+			return false;
+		behind = true;
+	}
+	return behind;
+}
+
+/* A trap during the step, which needs what a teardown would set after it. */
+static void traps(struct import *import, uint32_t at)
+{
+	const struct check_model *model = import->model;
+
+	for (size_t i = 0; i < model->commands_count; i++) {
+		const struct check_command *command = model->commands[i];
+
+		for (size_t w = 0; command->trapped && w < command->words_count; w++) {
+			const struct check_value *word = &command->words[w];
+
+			for (uint32_t e = 0; e < word->expansions_count; e++) {
+				const struct check_expansion *found =
+					&word->expansions[e];
+				const char *name = found->through ? found->through->name
+								  : found->name;
+
+				if (found->kind != CHECK_PARAMETER || !name ||
+				    !is_set_behind(model, name, at))
+					continue;
+				refuse(import, found->range,
+				       "remove the trap: batch.signal with batch: true "
+				       "and retry do it in a spec",
+				       "this trap needs $%s, which is set behind the "
+				       "step "
+				       "and in a spec only after it",
+				       name);
+				return;
+			}
+		}
+	}
+}
+
 /* True when the job is more than one command with code before and behind it. */
 static bool is_refused(struct import *import, const struct check_command *command)
 {
@@ -1534,6 +1584,19 @@ static bool is_refused(struct import *import, const struct check_command *comman
 			       "spec "
 			       "has one step",
 			       other->command->name);
+	}
+	traps(import, at);
+	for (size_t i = 0; i < model->commands_count && !step; i++) {
+		const struct check_command *other = model->commands[i];
+
+		if (!other->starts || !other->background || other->uncalled)
+			continue;
+		refuse(import, other->range,
+		       "write the program of this step into the spec, or a script for "
+		       "each",
+		       "%s runs once, beside this step, and in a spec each rank runs it",
+		       command->name);
+		break;
 	}
 	if (!step || import->node_shape || step->kind != CHECK_STEP_SRUN)
 		return import->diag->errors > errors;
