@@ -491,7 +491,11 @@ static void rank_in_environment(struct rules *rules, const struct check_launch *
 		const struct check_assignment *set = launch->command->sees[variables[i]];
 		const struct check_expansion *found;
 
-		if (!set || set->export == CHECK_KEPT)
+		/* Of words, as those of bash -c, rank_in_words() tells. */
+		if (!set || set->export == CHECK_KEPT ||
+		    (set->shell->where != CHECK_BATCH &&
+		     set->shell->kind != CHECK_SHELL_DOCUMENT &&
+		     set->shell->kind != CHECK_SHELL_FILE))
 			continue;
 		found = batch_rank(set->value.expansions, set->value.expansions_count);
 		if (!found || is_one_rank(launch->step, found->name))

@@ -100,6 +100,16 @@ static void exclusive_options(struct rules *rules, const struct check_job *job)
 			told = pair(rules, RULE_MEM_OPTIONS_EXCLUSIVE, DIAG_ERROR, mem[i],
 				    mem[j], refused);
 	}
+	for (size_t i = 0; i < 3; i++) {
+		const char *value = mem[i] ? mem[i]->value : NULL;
+		const size_t digits = value ? strspn(value, "0123456789") : 0;
+
+		if (digits > 0 && digits < 3 && value[digits] == '\0' &&
+		    number(mem[i]) > 0 && number(mem[i]) <= 64)
+			rules_tell(rules, RULE_MEM_WITHOUT_UNIT, mem[i]->range,
+				   "--%s=%s is %s MiB", mem[i]->option->name, value,
+				   value);
+	}
 	pair(rules, RULE_CPUS_PER_GPU_AND_CPUS_PER_TASK, DIAG_ERROR, job->cpus_per_gpu,
 	     job->cpus_per_task, refused);
 	for (size_t i = 0; i < sizeof(against) / sizeof(*against); i++) {

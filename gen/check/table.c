@@ -232,6 +232,14 @@ const struct check_rule check_rules[] = {
 	"keep one",
 	"#SBATCH --ntasks=2\n#SBATCH --mem=64G\n#SBATCH --mem-per-cpu=4G\nsrun ./solver\n",
 	"#SBATCH --ntasks=2\n#SBATCH --mem=64G\nsrun ./solver\n"},
+[RULE_MEM_WITHOUT_UNIT] = {
+	"mem-without-unit", CHECK_GROUP_RESOURCES, DIAG_WARNING, 0,
+	"a memory of a few MiB, as a number without a letter",
+	"a number without K, M, G or T is MiB (sbatch.1), and the job is killed when it needs "
+	"more; told up to 64",
+	"add G, or M where it is meant",
+	"#SBATCH --ntasks=2\n#SBATCH --mem=64\nsrun ./solver\n",
+	"#SBATCH --ntasks=2\n#SBATCH --mem=64G\nsrun ./solver\n"},
 [RULE_CPUS_PER_GPU_AND_CPUS_PER_TASK] = {
 	"cpus-per-gpu-and-cpus-per-task", CHECK_GROUP_RESOURCES, DIAG_ERROR, 0,
 	"--cpus-per-gpu and --cpus-per-task together",
