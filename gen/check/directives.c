@@ -67,6 +67,23 @@ static struct script_range whole_line(const struct rules *rules,
 	return range;
 }
 
+/* `#SBATCH lines end here`: a remark about directives. */
+static bool is_prose(const struct rules *rules, const struct script_directive *directive)
+{
+	const char *text = rules->model->source.text;
+	uint32_t at = directive->keyword.end;
+
+	while (at < directive->line.end && (text[at] == ' ' || text[at] == '\t'))
+		at++;
+	if (at == directive->line.end || text[at] < 'a' || text[at] > 'z' ||
+	    directive->line.end - at < 8 || strncmp(text + at, "hetjob", 6) == 0 ||
+	    strncmp(text + at, "packjob", 7) == 0)
+		return false;
+	while (at < directive->line.end && text[at] >= 'a' && text[at] <= 'z')
+		at++;
+	return at < directive->line.end && text[at] == ' ';
+}
+
 static void late(struct rules *rules, const struct script_directive *directive)
 {
 	const struct script_header *header = &rules->model->header;
@@ -83,7 +100,8 @@ static void late(struct rules *rules, const struct script_directive *directive)
 	if (directive->lookalike &
 	    (SCRIPT_LOOKALIKE_DOUBLED | SCRIPT_LOOKALIKE_SPACED | SCRIPT_LOOKALIKE_BARE))
 		return;
-	if (is_quoted_by(rules->model->program.list, line.begin))
+	if (is_quoted_by(rules->model->program.list, line.begin) ||
+	    is_prose(rules, directive))
 		return;
 	text = bytes(rules, line, &length);
 	if (!rules_tell(

@@ -1585,6 +1585,19 @@ static bool is_refused(struct import *import, const struct check_command *comman
 			       "has one step",
 			       other->command->name);
 	}
+	for (const struct shell_redirect *redirect =
+		     command->node ? command->node->redirects : NULL;
+	     redirect; redirect = redirect->next) {
+		const struct script_range range = redirect->range;
+
+		if ((strcmp(redirect->op, "<") == 0 ||
+		     strcmp(redirect->op, "<<<") == 0) &&
+		    !memmem(model->source.text + range.begin, range.end - range.begin,
+			    "/dev/null", 9))
+			refuse(import, range,
+			       "write srun --input=FILE, which goes to srun.args",
+			       "this input would be lost: a spec has no redirections");
+	}
 	traps(import, at);
 	for (size_t i = 0; i < model->commands_count && !step; i++) {
 		const struct check_command *other = model->commands[i];

@@ -533,6 +533,10 @@ refuses() {
 	refuses 'this trap needs $pid'
 	job 'pid=' "trap 'kill -USR1 \$pid' USR1" 'srun python train.py'
 	imports '  script: train.py'
+	job 'srun ./solver < in.txt > out.txt'
+	refuses 'this input would be lost'
+	job 'srun ./solver < /dev/null'
+	imports
 	job 'srun -n 1 ray start --block &' 'python tune.py'
 	refuses 'python runs once, beside this step'
 	job 'cd x && srun python train.py'
