@@ -343,6 +343,32 @@ static int check_srun(struct script_work *work)
 	return rc;
 }
 
+/* CODE may end in && or |, and would take the script's next command with it. */
+static int check_end(struct script_work *work, const char *name,
+		     const struct spec_value *lines, const char *code)
+{
+	const size_t length = strlen(code);
+	struct shell_program program;
+	struct shell_text text = {0};
+	const struct shell_node *last;
+	int rc;
+
+	text.bytes = spec_arena_format(&work->arena, "%s:\n", code);
+	if (!text.bytes)
+		return -ENOMEM;
+	text.length = length + 2;
+	rc = shell_read(&program, &text, &work->arena);
+	if (rc < 0)
+		return rc;
+	for (last = program.list; last && last->next;)
+		last = last->next;
+	if (!last || (last->range.begin == length && last->link == SHELL_THEN))
+		return 0;
+	diag_add(work->diag, DIAG_ERROR, "script-code", &lines->items[0].place,
+		 "%s is no whole piece of shell code: its last command goes on", name);
+	return -EINVAL;
+}
+
 /* Shell code of the spec that ends the script where bash comes to it. */
 static int check_code(struct script_work *work, const char *name,
 		      const struct spec_value *lines)
@@ -362,6 +388,8 @@ static int check_code(struct script_work *work, const char *name,
 	text.bytes = code;
 	text.length = strlen(code);
 	rc = shell_read(&program, &text, &work->arena);
+	if (rc == 0 && program.fault.kind == SHELL_FINE && lines->count > 0)
+		return check_end(work, name, lines, code);
 	if (rc < 0 || program.fault.kind == SHELL_FINE ||
 	    program.fault.kind == SHELL_TOO_DEEP)
 		return rc;
