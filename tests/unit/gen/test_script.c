@@ -365,8 +365,8 @@ static void refusals(void **state)
 		 "script-srun", 2, "keeps the variables"},
 		{"launcher: torch\nsetup: if true; then\n" TWO_BY_FOUR ENDS,
 		 "script-code", 2, "a compound command is not closed"},
-		{"launcher: torch\nsetup: cd /tmp &&\n" TWO_BY_FOUR ENDS, "script-code", 2,
-		 "its last command goes on"},
+		{"launcher: torch\nsetup: cd /tmp &&\n" TWO_BY_FOUR ENDS, "script-code",
+		 2, "its last command goes on"},
 		{"launcher: torch\nteardown: [echo, 'echo \"x']\n" TWO_BY_FOUR ENDS,
 		 "script-code", 2, "teardown is no whole piece"},
 		{"launcher: torch\nname: 'a {x}'\nsweep: {matrix: {x: [1, "
