@@ -96,6 +96,7 @@ static void step_of(uint32_t nodes, uint32_t rank)
 	set_number("SLURM_PROCID", rank);
 	set_number("SLURM_LOCALID", rank % LOCAL_TASKS);
 	mock->local_tasks = LOCAL_TASKS;
+	mock->nnodes = nodes; /* not a component of a heterogeneous step */
 }
 
 static void measure(const struct asked *asked, uint32_t nodes, uint32_t rank,
@@ -167,6 +168,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s MACHINE.txt\n", argv[0]);
 		return 2;
 	}
+	/* A task that the plugin ends takes with it what is not printed yet. */
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	machine_read(&machine, argv[1]);
 	machine_plant(&machine, root, sizeof(root));
 	snprintf(site, sizeof(site), "sysroot=%s", root);
