@@ -16,9 +16,8 @@ teardown_file() {
 	cluster down --name check
 }
 
-# No test may cost a node.
 teardown() {
-	[[ $(on login sinfo -h -N -o %t | grep -vE '^(idle|alloc|comp|mix)$' || true) == '' ]]
+	nodes_are_well
 }
 
 need_torch() {

@@ -51,12 +51,14 @@ write()
 # Where Slurm stands after a fault: all nodes well, no job left, and the next one runs.
 slurm_is_well()
 {
-	local bad jobs
-	bad=$(user sinfo --noheader --Node --format='%N %T %E' |
-		grep -Ev '^node[0-9] (idle|allocated|completing|mixed|planned) none$' || true)
-	jobs=$(user squeue --noheader --format='%i %T %r' | grep -v COMPLETING || true)
-	[[ -z $bad && -z $jobs ]] || {
-		echo "$what left: $bad $jobs" >&2
+	local jobs
+	if ! nodes_are_well || ! jobs=$(user squeue --noheader --format='%i %T %r'); then
+		echo "$what left Slurm without an answer, or a node that is not well" >&2
+		return 1
+	fi
+	jobs=$(sed '/COMPLETING/d' <<<"$jobs")
+	[[ -z $jobs ]] || {
+		echo "$what left: $jobs" >&2
 		return 1
 	}
 	cluster plugstack "${line% fault=*}"

@@ -89,3 +89,14 @@ job_ended() {
 		sleep 0.3
 	done
 }
+
+# For teardown: no test may cost a node. A cluster that gives no answer is not well either.
+nodes_are_well() {
+	local states
+	states=$(on login sinfo --noheader --Node --format='%T %E' | sort -u)
+	[[ $states =~ ^((allocated|completing|idle|mixed|planned)\ none($'\n')?)+$ ]] || {
+		echo "nodes: ${states:-no answer}" >&2
+		on login scontrol update NodeName=ALL State=RESUME || true
+		return 1
+	}
+}

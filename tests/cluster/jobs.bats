@@ -22,9 +22,8 @@ setup() {
 		skip 'SKIPPED, NOT PASSED: python3-torch is not installed'
 }
 
-# No test may cost a node.
 teardown() {
-	[[ $(on login sinfo -h -N -o %t | grep -vE '^(idle|alloc|comp|mix)$' || true) == '' ]]
+	nodes_are_well
 }
 
 # trains SPEC LAUNCHER WORLD: the job of that spec, and what its ranks report.

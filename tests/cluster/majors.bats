@@ -22,15 +22,8 @@ setup() {
 	cluster plugstack "optional $PLUGIN"
 }
 
-# No test may cost a node.
 teardown() {
-	local states
-	states=$(on login sinfo --noheader --Node --format='%T %E' | sort -u)
-	[[ $states =~ ^((allocated|completing|idle|mixed)\ none($'\n')?)+$ ]] || {
-		echo "nodes: $states" >&2
-		on login scontrol update NodeName=ALL State=RESUME
-		return 1
-	}
+	nodes_are_well
 }
 
 # A task's rank, and its launcher's own variable.

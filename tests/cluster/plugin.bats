@@ -49,16 +49,11 @@ setup()
 	cluster plugstack "optional $PLUGIN"
 }
 
-# No test may cost a node.
+# Some tests have a cluster of their own.
 teardown()
 {
-	local bad
-	bad=$(on login sinfo --noheader --Node --format='%N %T %E' | grep -Ev ' (idle|allocated|completing|mixed|planned) ' || true)
-	if [[ $bad ]]; then
-		echo "not well: $bad" >&2
-		on login scontrol update NodeName=ALL State=RESUME || true
-		return 1
-	fi
+	nodes_are_well
+	[[ $SRANK_CLUSTER != *-second ]] || cluster down
 }
 
 # A command as root on a host.
@@ -356,7 +351,6 @@ need_pmix()
 	# An explicit number comes before, and a range does not.
 	run --separate-stderr user "${STEP[@]}" --srank=port=20126 bash -c 'echo $MASTER_PORT'
 	[[ $(sort -u <<<"$output") == 20126 ]]
-	cluster down
 }
 
 @test "a mistyped option is refused at submit, with the right name" {
@@ -664,5 +658,4 @@ with socket.socket() as held:
 	# Slurm has bound each task to a GPU: its choice stays.
 	user srun -n2 --gpus-per-task=1 --srank=torch bash -c 'echo $CUDA_VISIBLE_DEVICES' |
 		sort | diff <(printf '%s\n' 0 1) -
-	cluster down
 }

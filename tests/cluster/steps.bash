@@ -25,15 +25,9 @@ fresh()
 # For teardown: no test may cost a node, or leave a job.
 need_nodes()
 {
-	local states
 	[[ ${BATS_TEST_COMPLETED-} || ! -s $(home err) ]] || cat "$(home err)" >&2
 	user scancel --user=researcher
-	states=$(on login sinfo --noheader --Node --format='%T %E' | sort -u)
-	[[ $states =~ ^((allocated|completing|idle|mixed|planned)\ none($'\n')?)+$ ]] || {
-		echo "nodes: $states" >&2
-		on login scontrol update NodeName=ALL State=RESUME || true
-		return 1
-	}
+	nodes_are_well
 }
 
 # A command as the researcher on the login host. A step that hangs fails the test, and srun has
