@@ -16,9 +16,6 @@
 #define KEY_CPUS  "srank.cpus" /* "LOCALRANK CPUS" */
 #define KEY_PEERS "pmix.lpeers"
 
-/* Room for every other CPU and a comma. */
-#define CPUS_TEXT_MAX (LAUNCH_CPUS_MAX / 2 * 5)
-
 /* How long the present ranks are waited for when others are missing, in seconds. */
 #define ANSWER_TIME 3
 
@@ -46,7 +43,7 @@ static int put_port(struct exec_pmix *pmix, const struct launch_task *task,
 int exec_agree_put_cpus(struct exec_pmix *pmix, const struct launch_facts *facts,
 			struct launch_error *err)
 {
-	char text[CPUS_TEXT_MAX + 16];
+	char text[LAUNCH_CPUS_TEXT_MAX + 16];
 	struct launch_cpuset mask;
 	int length = snprintf(text, sizeof(text), "%" PRIu32 " ", facts->local_rank);
 

@@ -9,6 +9,7 @@
 #include "spank/exec/needs.h"
 #include "spank/exec/pmix.h"
 #include "spank/exec/source.h"
+#include "spank/exec/wait.h"
 #include "spank/launch/rendezvous.h"
 #include "spank/launch/task.h"
 
@@ -16,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Of a program's name in a message. */
@@ -76,38 +76,6 @@ static bool leaves_pmix(const struct exec_options *options, char **program)
 	if (strcmp(rank, "0") == 0)
 		say(line);
 	return true;
-}
-
-/*
- * Where PMIx cannot be had, the environment and the plugin's rules will do; but of ranks
- * that are not Slurm's nothing else tells.
- */
-static int connect_pmix(const struct exec_options *options, char **program,
-			struct exec_pmix **pmix, struct launch_error *err)
-{
-	struct launch_error text = {""};
-	bool foreign;
-	int r;
-
-	*pmix = NULL;
-	if (!exec_source_has_server())
-		return 0;
-	foreign = !exec_source_is_slurm();
-	if (!options->pmix || leaves_pmix(options, program))
-		return foreign ? launch_error_set(
-					 err, -ENOTSUP,
-					 "these ranks are not Slurm's, and only PMIx "
-					 "tells where they are; start them with srun")
-			       : 0;
-	r = exec_pmix_open(pmix, &text);
-	if (r == -ENOTSUP && !foreign) {
-		if (options->settings.verbose)
-			say(text.text);
-		return 0;
-	}
-	return r ? launch_error_set(err, r, "%s%s", text.text,
-				    foreign ? "" : " (--no-pmix does without)")
-		 : 0;
 }
 
 /* Whether the ranks have anything to tell each other. */
@@ -175,18 +143,6 @@ static int prepare(const struct exec_options *options, struct exec_pmix *pmix,
 }
 
 /*
- * srun drops what it has not read from its tasks when the step is ended for one of them
- * (client_io_handler_abort(), called in Slurm's src/api/step_launch.c): this is its time
- * to read.
- */
-static void let_message_through(void)
-{
-	const struct timespec lead = {.tv_nsec = 300 * 1000 * 1000};
-
-	nanosleep(&lead, NULL);
-}
-
-/*
  * What is wrong with the step is so for all its tasks, and one line a node will do. What
  * only this task suffers, the others cannot know: they are ended.
  */
@@ -201,7 +157,7 @@ static void fail(struct exec_pmix *pmix, int r, struct launch_error *err)
 		launch_error_set(err, r, "%s", strerror(-r));
 	if (launch_error_is_set(err) && (first || r != -EINVAL)) {
 		say(err->text);
-		let_message_through();
+		exec_let_through();
 	}
 	if (pmix && alone)
 		exec_pmix_abort(pmix);
@@ -226,10 +182,14 @@ int exec_program(const struct exec_options *options, char **program)
 {
 	struct launch_error err = {""};
 	struct exec_pmix *pmix = NULL;
-	int r = 0;
+	int r;
 
 	if (options->settings.on && !is_served()) {
-		r = connect_pmix(options, program, &pmix, &err);
+		bool wanted = options->pmix && exec_source_has_server() &&
+			      !leaves_pmix(options, program);
+
+		r = exec_source_connect(&pmix, wanted,
+					options->settings.verbose ? say : NULL, &err);
 		if (r == 0)
 			r = prepare(options, pmix, &err);
 		if (r) {

@@ -7,39 +7,25 @@
 #include "spank/exec/names.h"
 
 #include "spank/exec/reach.h"
+#include "spank/exec/wait.h"
 
 #include <errno.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Any will do: connect(2) of a datagram socket sends nothing. */
 #define PORT_DISCARD 9
 
-/* Shared with the thread; the last of the two frees it. */
 struct query {
-	pthread_mutex_t mutex;
-	pthread_cond_t changed;
 	char *name;
-	bool done, left;
 	struct exec_resolved resolved;
 };
-
-static void free_query(struct query *query)
-{
-	pthread_cond_destroy(&query->changed);
-	pthread_mutex_destroy(&query->mutex);
-	free(query->name);
-	free(query);
-}
 
 static void look_up(const char *name, struct exec_resolved *resolved)
 {
@@ -68,92 +54,38 @@ static void look_up(const char *name, struct exec_resolved *resolved)
 	freeaddrinfo(found);
 }
 
-static void *ask(void *arg)
+static void ask(void *arg)
 {
-	struct exec_resolved resolved = {0};
 	struct query *query = arg;
-	bool left;
 
-	look_up(query->name, &resolved);
-	pthread_mutex_lock(&query->mutex);
-	query->resolved = resolved;
-	query->done = true;
-	left = query->left;
-	pthread_cond_signal(&query->changed);
-	pthread_mutex_unlock(&query->mutex);
-	if (left)
-		free_query(query);
-	return NULL;
+	look_up(query->name, &query->resolved);
 }
 
-static int start(struct query *query)
+static void free_query(void *arg)
 {
-	pthread_attr_t attributes;
-	sigset_t all, before;
-	pthread_t thread;
-	int r;
+	struct query *query = arg;
 
-	pthread_attr_init(&attributes);
-	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = -pthread_create(&thread, &attributes, ask, query);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	pthread_attr_destroy(&attributes);
-	return r;
-}
-
-static struct query *make_query(const char *name)
-{
-	struct query *query = calloc(1, sizeof(*query));
-	pthread_condattr_t attributes;
-
-	if (!query)
-		return NULL;
-	query->name = strdup(name);
-	pthread_mutex_init(&query->mutex, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&query->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
-	if (query->name && start(query) == 0)
-		return query;
-	free_query(query);
-	return NULL;
+	free(query->name);
+	free(query);
 }
 
 void exec_resolve(const char *name, unsigned int milliseconds,
 		  struct exec_resolved *resolved)
 {
-	struct query *query = make_query(name);
-	struct timespec until;
-	bool done;
-	int r = 0;
+	struct query *query = calloc(1, sizeof(*query));
+	int r = -ENOMEM;
 
 	*resolved = (struct exec_resolved){0};
-	if (!query) {
-		snprintf(resolved->error, sizeof(resolved->error), "out of memory");
-		return;
-	}
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += milliseconds / 1000;
-	until.tv_nsec += (long)(milliseconds % 1000) * 1000000;
-	if (until.tv_nsec >= 1000000000) {
-		until.tv_sec++;
-		until.tv_nsec -= 1000000000;
-	}
-	pthread_mutex_lock(&query->mutex);
-	while (!query->done && r == 0)
-		r = pthread_cond_timedwait(&query->changed, &query->mutex, &until);
-	done = query->done;
-	query->left = !done;
-	if (done)
+	if (query && (query->name = strdup(name)))
+		r = exec_call_within(milliseconds, ask, free_query, query);
+	if (r == 0)
 		*resolved = query->resolved;
-	else
+	else if (r == -ETIMEDOUT)
 		snprintf(resolved->error, sizeof(resolved->error),
 			 "the resolver has not answered in %u ms", milliseconds);
-	pthread_mutex_unlock(&query->mutex);
-	if (done)
+	else
+		snprintf(resolved->error, sizeof(resolved->error), "%s", strerror(-r));
+	if (query && r != -ETIMEDOUT)
 		free_query(query);
 }
 

@@ -21,9 +21,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Room for every other CPU and a comma. */
-#define CPUS_TEXT_MAX (LAUNCH_CPUS_MAX / 2 * 5)
-
 /* Room for what is known of 64 GPUs, in a few words each. */
 #define LIST_MAX 4096
 
@@ -627,7 +624,7 @@ void exec_probe_node(const struct exec_probe *probe, FILE *out)
 void exec_probe_task(const struct exec_probe *probe, FILE *out)
 {
 	const struct launch_facts *facts = probe->facts;
-	char text[CPUS_TEXT_MAX];
+	char text[LAUNCH_CPUS_TEXT_MAX];
 	struct launch_cpuset mask;
 
 	exec_record_put(out, "node", "%s", facts->node ? facts->node : "?");

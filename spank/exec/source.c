@@ -43,6 +43,34 @@ bool exec_source_is_slurm(void)
 	return name && strncmp(name, SLURM_PREFIX, strlen(SLURM_PREFIX)) == 0;
 }
 
+int exec_source_connect(struct exec_pmix **pmix, bool wanted,
+			void (*say)(const char *line), struct launch_error *err)
+{
+	struct launch_error text = {""};
+	bool foreign;
+	int r;
+
+	*pmix = NULL;
+	if (!exec_source_has_server())
+		return 0;
+	foreign = !exec_source_is_slurm();
+	if (!wanted)
+		return foreign ? launch_error_set(
+					 err, -ENOTSUP,
+					 "these ranks are not Slurm's, and only PMIx "
+					 "tells where they are; start them with srun")
+			       : 0;
+	r = exec_pmix_open(pmix, &text);
+	if (r == -ENOTSUP && !foreign) {
+		if (say)
+			say(text.text);
+		return 0;
+	}
+	return r ? launch_error_set(err, r, "%s%s", text.text,
+				    foreign ? "" : " (--no-pmix does without)")
+		 : 0;
+}
+
 void exec_layout_clear(struct exec_layout *layout)
 {
 	for (uint32_t i = 0; i < layout->nnodes; i++)
@@ -67,7 +95,7 @@ static uint32_t find_node(const struct exec_layout *layout, const char *name,
 	return layout->nnodes;
 }
 
-static int add_rank(struct exec_layout *layout, uint32_t rank, char *name)
+static void add_rank(struct exec_layout *layout, uint32_t rank, char *name)
 {
 	uint32_t node = find_node(layout, name, rank ? layout->node_of[rank - 1] : 0);
 
@@ -77,7 +105,6 @@ static int add_rank(struct exec_layout *layout, uint32_t rank, char *name)
 		layout->nodes[layout->nnodes++] = name;
 	layout->node_of[rank] = node;
 	layout->tasks_of[node]++;
-	return 0;
 }
 
 /*

@@ -20,6 +20,15 @@ bool exec_source_has_server(void);
 /* Whether that server is Slurm's, which numbers the ranks as SLURM_PROCID. */
 bool exec_source_is_slurm(void);
 
+/*
+ * Connects to that server. *PMIX stays NULL, and 0, where there is none, and where the
+ * environment will do in its place: PMIx is not WANTED, or this host has no libpmix,
+ * which SAY (NULL: nobody) is told. Of ranks that are not Slurm's nothing else tells:
+ * -ENOTSUP with ERR then. Other errors with ERR, as exec_pmix_open().
+ */
+int exec_source_connect(struct exec_pmix **pmix, bool wanted,
+			void (*say)(const char *line), struct launch_error *err);
+
 struct exec_source {
 	struct exec_pmix *pmix; /* NULL: the environment alone */
 	/* Ranks of another server's than Slurm's (mpirun): what SLURM_* say is not of

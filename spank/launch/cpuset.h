@@ -12,6 +12,9 @@
 
 #define LAUNCH_CPUS_MAX 4096
 
+/* Room for any set as text: every other CPU and a comma. */
+#define LAUNCH_CPUS_TEXT_MAX (LAUNCH_CPUS_MAX / 2 * 5)
+
 struct launch_cpuset {
 	uint64_t bits[LAUNCH_CPUS_MAX / 64];
 };

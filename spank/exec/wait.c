@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A call that nothing can break off (a name server or a file server that does not answer)
+ * is left behind in its thread.
+ */
+#include "spank/exec/wait.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* For srun, in ms. */
+#define LEAD_TIME 300
+
+/* Shared with the thread; the last of the two frees it. */
+struct call {
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	void (*work)(void *arg);
+	void (*drop)(void *arg);
+	void *arg;
+	bool done, left;
+};
+
+time_t exec_seconds_now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec;
+}
+
+struct timespec exec_time_in(unsigned int milliseconds)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	time.tv_sec += milliseconds / 1000;
+	time.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+	if (time.tv_nsec >= 1000000000) {
+		time.tv_sec++;
+		time.tv_nsec -= 1000000000;
+	}
+	return time;
+}
+
+void exec_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+int exec_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
+{
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t unused;
+	int r;
+
+	pthread_attr_init(&attributes);
+	if (!thread)
+		pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = -pthread_create(thread ? thread : &unused, &attributes, run, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return r;
+}
+
+static void free_call(struct call *call)
+{
+	pthread_cond_destroy(&call->changed);
+	pthread_mutex_destroy(&call->mutex);
+	free(call);
+}
+
+static void *run(void *arg)
+{
+	struct call *call = arg;
+	bool left;
+
+	call->work(call->arg);
+	pthread_mutex_lock(&call->mutex);
+	call->done = true;
+	left = call->left;
+	pthread_cond_signal(&call->changed);
+	pthread_mutex_unlock(&call->mutex);
+	if (left) {
+		call->drop(call->arg);
+		free_call(call);
+	}
+	return NULL;
+}
+
+int exec_call_within(unsigned int milliseconds, void (*work)(void *),
+		     void (*drop)(void *), void *arg)
+{
+	struct timespec until = exec_time_in(milliseconds);
+	struct call *call = calloc(1, sizeof(*call));
+	bool done;
+	int r;
+
+	if (!call)
+		return -ENOMEM;
+	*call = (struct call){.work = work, .drop = drop, .arg = arg};
+	pthread_mutex_init(&call->mutex, NULL);
+	exec_cond_init(&call->changed);
+	r = exec_thread_start(NULL, run, call);
+	if (r) {
+		free_call(call);
+		return r;
+	}
+	pthread_mutex_lock(&call->mutex);
+	while (!call->done && r == 0)
+		r = pthread_cond_timedwait(&call->changed, &call->mutex, &until);
+	done = call->done;
+	call->left = !done;
+	pthread_mutex_unlock(&call->mutex);
+	if (!done)
+		return -ETIMEDOUT;
+	free_call(call);
+	return 0;
+}
+
+void exec_let_through(void)
+{
+	const struct timespec lead = {.tv_nsec = LEAD_TIME * 1000000L};
+
+	nanosleep(&lead, NULL);
+}
