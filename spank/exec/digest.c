@@ -4,11 +4,14 @@
  */
 #include "spank/exec/digest.h"
 
+#include "spank/exec/wait.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,14 +28,27 @@
 /* Files that exec_digest_compare() names. */
 #define NAMES_SHOWN 3
 
+/* A thread's own until it ends; only the first lines are its starter's, too. */
 struct walk {
-	struct exec_digest *digest;
-	FILE *listing;
+	pthread_mutex_t mutex;
+	char place[sizeof(((struct exec_digest *)0)->fault)]; /* the path, for all */
+	char *top;
 	uint32_t number;
-	time_t until;
+	struct timespec until;
+	struct exec_digest digest;
+	FILE *listing;
+	char *text; /* of it */
+	size_t size;
 	char path[PATH_MAX]; /* of what is looked at */
 	uint32_t depth;
+	uint32_t waiting; /* names that were read and not yet looked at */
 	char buffer[65536];
+};
+
+/* Names of one folder. */
+struct names {
+	char **list;
+	uint32_t count, room;
 };
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t length)
@@ -44,18 +60,10 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t length)
 	return hash;
 }
 
-static time_t seconds_now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec;
-}
-
 /* The first one counts. */
 static int fail(struct walk *walk, int error)
 {
-	struct exec_digest *digest = walk->digest;
+	struct exec_digest *digest = &walk->digest;
 
 	if (!digest->error) {
 		digest->error = error;
@@ -65,9 +73,18 @@ static int fail(struct walk *walk, int error)
 	return error;
 }
 
+/* Where this thread can be looked for, should it not come back. */
+static void tell_place(struct walk *walk)
+{
+	pthread_mutex_lock(&walk->mutex);
+	snprintf(walk->place, sizeof(walk->place), "%.*s", (int)sizeof(walk->place) - 1,
+		 walk->path);
+	pthread_mutex_unlock(&walk->mutex);
+}
+
 static void add(struct walk *walk, uint64_t hash)
 {
-	struct exec_digest *digest = walk->digest;
+	struct exec_digest *digest = &walk->digest;
 
 	digest->hash = mix(digest->hash, walk->path, strlen(walk->path) + 1);
 	digest->hash = mix(digest->hash, &hash, sizeof(hash));
@@ -89,8 +106,8 @@ static int read_file(struct walk *walk, int fd)
 		if (got < 0)
 			return fail(walk, -errno);
 		hash = mix(hash, walk->buffer, (size_t)got);
-		walk->digest->bytes += (uint64_t)got;
-		if (seconds_now() > walk->until)
+		walk->digest.bytes += (uint64_t)got;
+		if (exec_time_is_past(&walk->until))
 			return fail(walk, -ETIME);
 	}
 	add(walk, hash);
@@ -107,69 +124,135 @@ static int read_link(struct walk *walk, int folder, const char *name)
 	return 0;
 }
 
-static int is_wanted(const struct dirent *entry)
+static bool is_wanted(const char *name)
 {
 	static const char *const left_out[] = {".", "..", "__pycache__", ".git"};
 
 	for (size_t i = 0; i < sizeof(left_out) / sizeof(*left_out); i++) {
-		if (strcmp(entry->d_name, left_out[i]) == 0)
-			return 0;
+		if (strcmp(name, left_out[i]) == 0)
+			return false;
 	}
-	return 1;
+	return true;
 }
 
-static int by_bytes(const struct dirent **a, const struct dirent **b)
+static int by_bytes(const void *a, const void *b)
 {
-	return strcmp((*a)->d_name, (*b)->d_name);
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int keep_name(struct names *names, const char *name)
+{
+	char *copy = strdup(name), **list;
+	uint32_t room = names->room ? 2 * names->room : 64;
+
+	if (copy && names->count < names->room) {
+		names->list[names->count++] = copy;
+		return 0;
+	}
+	list = copy ? reallocarray(names->list, room, sizeof(*list)) : NULL;
+	if (!list) {
+		free(copy);
+		return -ENOMEM;
+	}
+	names->list = list;
+	names->room = room;
+	names->list[names->count++] = copy;
+	return 0;
+}
+
+/*
+ * The limits hold while a folder is read, for it alone may have millions of files: those
+ * that were looked at, and all whose turn is to come.
+ */
+static int read_names(struct walk *walk, DIR *folder, struct names *names)
+{
+	const struct dirent *entry;
+	int r = 0;
+
+	while (r == 0 && (errno = 0, entry = readdir(folder))) {
+		if (!is_wanted(entry->d_name))
+			continue;
+		if (walk->digest.files + walk->waiting >= EXEC_DIGEST_FILES_MAX)
+			r = -EFBIG;
+		else if (exec_time_is_past(&walk->until))
+			r = -ETIME;
+		else
+			r = keep_name(names, entry->d_name);
+		walk->waiting += r == 0;
+	}
+	if (r == 0 && errno)
+		r = -errno;
+	return r ? fail(walk, r) : 0;
 }
 
 static int visit(struct walk *walk, int folder, const char *name, bool top);
 
-static int read_folder(struct walk *walk, int fd)
+static int visit_all(struct walk *walk, DIR *folder, const struct names *names)
 {
 	size_t length = strlen(walk->path);
-	struct dirent **names;
-	int count, r = 0;
+	int r = 0;
 
-	if (walk->depth == DEPTH_MAX)
-		return fail(walk, -ELOOP);
-	count = scandirat(fd, ".", &names, is_wanted, by_bytes);
-	if (count < 0)
-		return fail(walk, -errno);
 	walk->depth++;
-	for (int i = 0; i < count; i++) {
-		const char *name = names[i]->d_name;
+	for (uint32_t i = 0; r == 0 && i < names->count; i++) {
+		const char *name = names->list[i];
 
-		if (r == 0 && length + strlen(name) + 2 > sizeof(walk->path))
+		walk->waiting--;
+		if (length + strlen(name) + 2 > sizeof(walk->path)) {
 			r = fail(walk, -ENAMETOOLONG);
-		if (r == 0) {
-			snprintf(walk->path + length, sizeof(walk->path) - length, "/%s",
-				 name);
-			r = visit(walk, fd, name, false);
-			walk->path[length] = '\0';
+			break;
 		}
-		free(names[i]);
+		snprintf(walk->path + length, sizeof(walk->path) - length, "/%s", name);
+		r = visit(walk, dirfd(folder), name, false);
+		walk->path[length] = '\0';
 	}
-	free(names);
 	walk->depth--;
+	return r;
+}
+
+/* Takes FD over. */
+static int read_folder(struct walk *walk, int fd)
+{
+	struct names names = {0};
+	DIR *folder = NULL;
+	int r;
+
+	if (walk->depth == DEPTH_MAX) {
+		r = fail(walk, -ELOOP);
+	} else {
+		folder = fdopendir(fd);
+		r = folder ? read_names(walk, folder, &names) : fail(walk, -errno);
+	}
+	if (r == 0 && names.count) {
+		qsort(names.list, names.count, sizeof(*names.list), by_bytes);
+		r = visit_all(walk, folder, &names);
+	}
+	for (uint32_t i = 0; i < names.count; i++)
+		free(names.list[i]);
+	free(names.list);
+	if (folder)
+		closedir(folder);
+	else
+		close(fd);
 	return r;
 }
 
 /*
  * Not opened before it is known what it is: opening a device may do things, and a pipe
- * waits for its other end.
+ * waits for its other end. A file under another's lease is waited for (fcntl(2)), as a
+ * program that reads it would.
  */
 static int visit(struct walk *walk, int folder, const char *name, bool top)
 {
 	struct stat status;
 	int fd, r;
 
+	tell_place(walk);
 	if (fstatat(folder, name, &status, top ? 0 : AT_SYMLINK_NOFOLLOW))
 		return fail(walk, -errno);
-	if (walk->digest->files >= EXEC_DIGEST_FILES_MAX)
+	if (walk->digest.files >= EXEC_DIGEST_FILES_MAX)
 		return fail(walk, -EFBIG);
 	/* Names alone take time, too, where the server of the files is slow. */
-	if (seconds_now() > walk->until)
+	if (exec_time_is_past(&walk->until))
 		return fail(walk, -ETIME);
 	if (S_ISLNK(status.st_mode))
 		return read_link(walk, folder, name);
@@ -178,34 +261,140 @@ static int visit(struct walk *walk, int folder, const char *name, bool top)
 		return 0;
 	}
 	fd = openat(folder, name,
-		    O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY |
-			    (top ? 0 : O_NOFOLLOW));
+		    O_RDONLY | O_CLOEXEC | O_NOCTTY | (top ? 0 : O_NOFOLLOW));
 	if (fd < 0)
 		return fail(walk, -errno);
-	r = S_ISDIR(status.st_mode) ? read_folder(walk, fd) : read_file(walk, fd);
+	if (S_ISDIR(status.st_mode))
+		return read_folder(walk, fd);
+	r = read_file(walk, fd);
 	close(fd);
 	return r;
 }
 
-void exec_digest_tree(struct exec_digest *digest, const char *path, uint32_t number,
-		      unsigned int seconds, FILE *listing)
+static void walk_tree(void *arg)
+{
+	struct walk *walk = arg;
+
+	if (snprintf(walk->path, sizeof(walk->path), "%s", walk->top) >= PATH_MAX)
+		fail(walk, -ENAMETOOLONG);
+	else
+		visit(walk, AT_FDCWD, walk->top, true);
+	if (fclose(walk->listing)) {
+		free(walk->text);
+		walk->text = NULL;
+		fail(walk, -ENOMEM);
+	}
+	walk->listing = NULL;
+}
+
+static void free_walk(void *arg)
+{
+	struct walk *walk = arg;
+
+	if (walk->listing)
+		fclose(walk->listing);
+	free(walk->text);
+	free(walk->top);
+	pthread_mutex_destroy(&walk->mutex);
+	free(walk);
+}
+
+static struct walk *make_walk(const char *path, uint32_t number, unsigned int seconds)
 {
 	struct walk *walk = calloc(1, sizeof(*walk));
 
-	*digest = (struct exec_digest){.hash = BASIS};
-	if (!walk) {
-		digest->error = -ENOMEM;
+	if (!walk)
+		return NULL;
+	pthread_mutex_init(&walk->mutex, NULL);
+	walk->digest.hash = BASIS;
+	walk->number = number;
+	walk->until = exec_time_in(1000 * seconds);
+	walk->top = strdup(path);
+	walk->listing = open_memstream(&walk->text, &walk->size);
+	if (walk->top && walk->listing)
+		return walk;
+	free_walk(walk);
+	return NULL;
+}
+
+/* What has come of a walk that is done, or is given up. */
+static void take_walk(struct walk *walk, bool done, struct exec_digest *digest,
+		      FILE *listing)
+{
+	if (done) {
+		*digest = walk->digest;
+		if (walk->text)
+			fwrite(walk->text, 1, walk->size, listing);
 		return;
 	}
-	walk->digest = digest;
-	walk->listing = listing;
-	walk->number = number;
-	walk->until = seconds_now() + (time_t)seconds;
-	if (snprintf(walk->path, sizeof(walk->path), "%s", path) >= PATH_MAX)
-		fail(walk, -ENAMETOOLONG);
-	else
-		visit(walk, AT_FDCWD, path, true);
-	free(walk);
+	*digest = (struct exec_digest){.error = -ETIMEDOUT};
+	pthread_mutex_lock(&walk->mutex);
+	memcpy(digest->fault, walk->place, sizeof(digest->fault));
+	pthread_mutex_unlock(&walk->mutex);
+}
+
+/*
+ * Each in a thread of its own: nothing breaks off the wait for a file server that does
+ * not answer (nfs(5), `hard`), and it is not to take the time of the other trees. The end
+ * of the process does: such a wait ends by SIGKILL, as _Exit() sends it to the threads.
+ */
+void exec_digest_trees(struct exec_digest *digests, const char *const *paths,
+		       uint32_t count, unsigned int seconds, FILE *listing)
+{
+	/* One second for those that find out for themselves. */
+	const struct timespec until = exec_time_in(1000 * (seconds + 1));
+	struct walk **walks = calloc(count, sizeof(*walks));
+	struct exec_call **calls = calloc(count, sizeof(*calls));
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct exec_digest *digest = &digests[i];
+
+		*digest = (struct exec_digest){.error = -ENOMEM};
+		snprintf(digest->fault, sizeof(digest->fault), "%.*s",
+			 (int)sizeof(digest->fault) - 1, paths[i]);
+		if (walks && calls && (walks[i] = make_walk(paths[i], i, seconds)))
+			digest->error = exec_call_start(&calls[i], walk_tree, free_walk,
+							walks[i]);
+	}
+	for (uint32_t i = 0; calls && i < count; i++) {
+		if (!calls[i])
+			continue;
+		take_walk(walks[i], exec_call_wait(calls[i], &until), &digests[i],
+			  listing);
+		exec_call_close(&calls[i]);
+	}
+	free(calls);
+	free(walks);
+}
+
+void exec_digest_text(const struct exec_digest *digest, const char *path,
+		      unsigned int seconds, char *text, size_t size)
+{
+	const bool within = strcmp(digest->fault, path) != 0;
+	const char *place = within ? digest->fault : "", *colon = within ? ": " : "";
+
+	switch (digest->error) {
+	case 0:
+		snprintf(text, size, "%016" PRIx64 " %" PRIu32 " %" PRIu64, digest->hash,
+			 digest->files, digest->bytes);
+		break;
+	case -EFBIG:
+		snprintf(text, size, "?it has more than %d files", EXEC_DIGEST_FILES_MAX);
+		break;
+	case -ETIME:
+		snprintf(text, size, "?reading it takes longer than %u s", seconds);
+		break;
+	case -ETIMEDOUT:
+		snprintf(text, size, "~%s%sno answer in %u s", place, colon, seconds);
+		break;
+	default:
+		snprintf(text, size, "!%s%s%s", place, colon, strerror(-digest->error));
+	}
+}
+
+bool exec_digest_is(const char *value)
+{
+	return *value && !strchr("!?~", *value);
 }
 
 /* A line of a listing, apart. */

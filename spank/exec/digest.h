@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,20 +17,36 @@ struct exec_digest {
 	uint64_t hash; /* FNV-1a: not against malice */
 	uint32_t files;
 	uint64_t bytes;
-	/* 0; -EFBIG: more files than that, -ETIME: it takes too long; or what keeps the
-	 * tree, or the file FAULT in it, from being read. */
+	/*
+	 * 0. -EFBIG: there are more files than that; -ETIME: it takes too long;
+	 * -ETIMEDOUT: FAULT, a file or folder in it, is waited for in vain; or what keeps
+	 * FAULT from being read.
+	 */
 	int error;
 	char fault[256];
 };
 
 /*
- * Reads the file or folder PATH, SECONDS long at most. Names and contents count, times
- * and modes do not; of a link in the tree, where it points to. Folders named __pycache__
- * and .git are left out: Python and git write into them. Each file gets a line in
- * LISTING, with NUMBER in front: "0 89ab... PATH".
+ * Reads the files or folders PATHS (COUNT of them) side by side, each into its entry of
+ * DIGESTS; with each the time ends after SECONDS, whether its file server answers or not.
+ * Names and contents count, times and modes do not; of a link in the tree, where it
+ * points to. Folders named __pycache__ and .git are left out: Python and git write into
+ * them. Each file gets a line in LISTING, with the number of its tree in front:
+ * "0 89ab... PATH". Threads may be left that are waiting for a file: end by _Exit().
  */
-void exec_digest_tree(struct exec_digest *digest, const char *path, uint32_t number,
-		      unsigned int seconds, FILE *listing);
+void exec_digest_trees(struct exec_digest *digests, const char *const *paths,
+		       uint32_t count, unsigned int seconds, FILE *listing);
+
+/*
+ * What DIGEST, of PATH and read for SECONDS at most, comes to, as a value of a record:
+ * "HASH FILES BYTES"; "!" and why it cannot be read; "?" and why it was not; "~" and what
+ * does not answer.
+ */
+void exec_digest_text(const struct exec_digest *digest, const char *path,
+		      unsigned int seconds, char *text, size_t size);
+
+/* Whether such a value tells what the tree is; else it tells why that is not known. */
+bool exec_digest_is(const char *value);
 
 /*
  * Writes into TEXT the first few files of tree NUMBER that are not the same in the

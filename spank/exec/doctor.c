@@ -36,7 +36,7 @@
 #define COME_TIME 30
 #define CALL_TIME 10
 
-/* How long all trees may be read, in seconds. */
+/* How long trees may be read, in seconds. */
 #define TREES_TIME 20
 
 /* For the records of those that have come to the fence, and for the last fence. */
@@ -197,46 +197,26 @@ static void put_binding(const struct patient *patient, FILE *out)
 	free(text);
 }
 
-static void put_tree(const struct patient *patient, uint32_t tree, time_t until,
-		     FILE *listing, FILE *out)
-{
-	const char *path = patient->doctor->trees[tree];
-	struct exec_digest digest;
-	struct timespec time;
-	char key[32];
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	exec_digest_tree(&digest, path, tree,
-			 time.tv_sec < until ? (unsigned int)(until - time.tv_sec) : 0,
-			 listing);
-	snprintf(key, sizeof(key), "tree.%" PRIu32, tree);
-	if (digest.error == -EFBIG)
-		exec_record_put(out, key, "?it has more than %d files",
-				EXEC_DIGEST_FILES_MAX);
-	else if (digest.error == -ETIME)
-		exec_record_put(out, key, "?reading it takes longer than %d s",
-				TREES_TIME);
-	else if (digest.error && strcmp(digest.fault, path) == 0)
-		exec_record_put(out, key, "!%s", strerror(-digest.error));
-	else if (digest.error)
-		exec_record_put(out, key, "!%s: %s", digest.fault,
-				strerror(-digest.error));
-	else
-		exec_record_put(out, key, "%016" PRIx64 " %" PRIu32 " %" PRIu64,
-				digest.hash, digest.files, digest.bytes);
-}
-
 static void put_trees(struct patient *patient, FILE *out)
 {
-	struct timespec time;
+	const uint32_t count = patient->doctor->trees_count;
+	struct exec_digest *digests = calloc(count, sizeof(*digests));
+	char key[32], text[512];
 	size_t size;
-	FILE *listing = open_memstream(&patient->listing, &size);
+	FILE *listing = digests ? open_memstream(&patient->listing, &size) : NULL;
 
-	if (!listing)
+	if (!listing) {
+		free(digests);
 		return;
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	for (uint32_t tree = 0; tree < patient->doctor->trees_count; tree++)
-		put_tree(patient, tree, time.tv_sec + TREES_TIME, listing, out);
+	}
+	exec_digest_trees(digests, patient->doctor->trees, count, TREES_TIME, listing);
+	for (uint32_t tree = 0; tree < count; tree++) {
+		exec_digest_text(&digests[tree], patient->doctor->trees[tree], TREES_TIME,
+				 text, sizeof(text));
+		snprintf(key, sizeof(key), "tree.%" PRIu32, tree);
+		exec_record_put(out, key, "%s", text);
+	}
+	free(digests);
 	if (fclose(listing)) {
 		free(patient->listing);
 		patient->listing = NULL;
@@ -338,8 +318,7 @@ static void find_differences(const struct patient *patient,
 		for (rank = 0; rank < world->ntasks; rank++) {
 			const char *value = exec_record_get(&world->records[rank], key);
 
-			if (value && *value != '!' && *value != '?' &&
-			    strcmp(value, ours) != 0)
+			if (value && exec_digest_is(value) && strcmp(value, ours) != 0)
 				break;
 		}
 		if (rank == world->ntasks)

@@ -5,6 +5,8 @@
  */
 #include "spank/exec/findings.h"
 
+#include "spank/exec/digest.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -73,6 +75,7 @@ enum id {
 	SHM_SMALL,
 	SHM_LOW,
 	TREE_UNREADABLE,
+	TREE_STALLED,
 	TREE_DIFFERS,
 	TREE_LARGE,
 	NODES_IDLE,
@@ -247,6 +250,11 @@ const struct exec_rule exec_rules[] = {
 			     "only on the node where they were made",
 			     "put them where all nodes see them, or copy them first: "
 			     "sbcast, srun cp"},
+	[TREE_STALLED] = {"tree-stalled", EXEC_ERROR,
+			  "its file server is down or has too much to do, or the mount "
+			  "there is stale",
+			  "have the mount looked at, and leave the node out meanwhile "
+			  "(--exclude); a run would hang there, too"},
 	[TREE_DIFFERS] = {"tree-differs", EXEC_ERROR,
 			  "a local copy that is older, or a shared file system that "
 			  "has not caught up",
@@ -1018,12 +1026,6 @@ static void find_different(struct judge *judge)
 	}
 }
 
-/* "!what is wrong", "?what is too much", or the digest. */
-static bool is_digest(const char *value)
-{
-	return *value && *value != '!' && *value != '?';
-}
-
 static void find_tree(struct judge *judge, uint32_t tree)
 {
 	const struct exec_world *world = judge->world;
@@ -1041,10 +1043,13 @@ static void find_tree(struct judge *judge, uint32_t tree)
 		if (*value == '!')
 			found(judge, TREE_UNREADABLE, node_of(node), "%s: %s", path,
 			      value + 1);
+		else if (*value == '~')
+			found(judge, TREE_STALLED, node_of(node), "%s: %s", path,
+			      value + 1);
 		else if (*value == '?')
 			found(judge, TREE_LARGE, node_of(node), "%s was not compared: %s",
 			      path, value + 1);
-		if (!is_digest(expected) || !is_digest(value) ||
+		if (!exec_digest_is(expected) || !exec_digest_is(value) ||
 		    strcmp(value, expected) == 0)
 			continue;
 		/* The files are those of the first node that differs. */

@@ -72,21 +72,24 @@ static void free_query(void *arg)
 void exec_resolve(const char *name, unsigned int milliseconds,
 		  struct exec_resolved *resolved)
 {
+	const struct timespec until = exec_time_in(milliseconds);
 	struct query *query = calloc(1, sizeof(*query));
+	struct exec_call *call = NULL;
 	int r = -ENOMEM;
 
 	*resolved = (struct exec_resolved){0};
 	if (query && (query->name = strdup(name)))
-		r = exec_call_within(milliseconds, ask, free_query, query);
-	if (r == 0)
+		r = exec_call_start(&call, ask, free_query, query);
+	else
+		free(query);
+	if (r)
+		snprintf(resolved->error, sizeof(resolved->error), "%s", strerror(-r));
+	else if (exec_call_wait(call, &until))
 		*resolved = query->resolved;
-	else if (r == -ETIMEDOUT)
+	else
 		snprintf(resolved->error, sizeof(resolved->error),
 			 "the resolver has not answered in %u ms", milliseconds);
-	else
-		snprintf(resolved->error, sizeof(resolved->error), "%s", strerror(-r));
-	if (query && r != -ETIMEDOUT)
-		free_query(query);
+	exec_call_close(&call);
 }
 
 bool exec_address_is_loopback(const struct sockaddr_storage *address)

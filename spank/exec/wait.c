@@ -7,14 +7,13 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 /* For srun, in ms. */
 #define LEAD_TIME 300
 
 /* Shared with the thread; the last of the two frees it. */
-struct call {
+struct exec_call {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
 	void (*work)(void *arg);
@@ -45,6 +44,15 @@ struct timespec exec_time_in(unsigned int milliseconds)
 	return time;
 }
 
+bool exec_time_is_past(const struct timespec *until)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec > until->tv_sec ||
+	       (now.tv_sec == until->tv_sec && now.tv_nsec > until->tv_nsec);
+}
+
 void exec_cond_init(pthread_cond_t *cond)
 {
 	pthread_condattr_t attributes;
@@ -73,8 +81,9 @@ int exec_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 	return r;
 }
 
-static void free_call(struct call *call)
+static void end_call(struct exec_call *call)
 {
+	call->drop(call->arg);
 	pthread_cond_destroy(&call->changed);
 	pthread_mutex_destroy(&call->mutex);
 	free(call);
@@ -82,7 +91,7 @@ static void free_call(struct call *call)
 
 static void *run(void *arg)
 {
-	struct call *call = arg;
+	struct exec_call *call = arg;
 	bool left;
 
 	call->work(call->arg);
@@ -91,41 +100,59 @@ static void *run(void *arg)
 	left = call->left;
 	pthread_cond_signal(&call->changed);
 	pthread_mutex_unlock(&call->mutex);
-	if (left) {
-		call->drop(call->arg);
-		free_call(call);
-	}
+	if (left)
+		end_call(call);
 	return NULL;
 }
 
-int exec_call_within(unsigned int milliseconds, void (*work)(void *),
-		     void (*drop)(void *), void *arg)
+int exec_call_start(struct exec_call **call, void (*work)(void *), void (*drop)(void *),
+		    void *arg)
 {
-	struct timespec until = exec_time_in(milliseconds);
-	struct call *call = calloc(1, sizeof(*call));
-	bool done;
+	struct exec_call *new = calloc(1, sizeof(*new));
 	int r;
 
-	if (!call)
+	*call = NULL;
+	if (!new) {
+		drop(arg);
 		return -ENOMEM;
-	*call = (struct call){.work = work, .drop = drop, .arg = arg};
-	pthread_mutex_init(&call->mutex, NULL);
-	exec_cond_init(&call->changed);
-	r = exec_thread_start(NULL, run, call);
-	if (r) {
-		free_call(call);
-		return r;
 	}
+	*new = (struct exec_call){.work = work, .drop = drop, .arg = arg};
+	pthread_mutex_init(&new->mutex, NULL);
+	exec_cond_init(&new->changed);
+	r = exec_thread_start(NULL, run, new);
+	if (r)
+		end_call(new);
+	else
+		*call = new;
+	return r;
+}
+
+bool exec_call_wait(struct exec_call *call, const struct timespec *until)
+{
+	bool done;
+	int r = 0;
+
 	pthread_mutex_lock(&call->mutex);
 	while (!call->done && r == 0)
-		r = pthread_cond_timedwait(&call->changed, &call->mutex, &until);
+		r = pthread_cond_timedwait(&call->changed, &call->mutex, until);
 	done = call->done;
-	call->left = !done;
 	pthread_mutex_unlock(&call->mutex);
-	if (!done)
-		return -ETIMEDOUT;
-	free_call(call);
-	return 0;
+	return done;
+}
+
+void exec_call_close(struct exec_call **call)
+{
+	bool done;
+
+	if (!*call)
+		return;
+	pthread_mutex_lock(&(*call)->mutex);
+	done = (*call)->done;
+	(*call)->left = true;
+	pthread_mutex_unlock(&(*call)->mutex);
+	if (done)
+		end_call(*call);
+	*call = NULL;
 }
 
 void exec_let_through(void)

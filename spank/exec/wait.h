@@ -5,6 +5,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <time.h>
 
 /* Seconds of CLOCK_MONOTONIC. */
@@ -12,6 +13,9 @@ time_t exec_seconds_now(void);
 
 /* The time of CLOCK_MONOTONIC that is MILLISECONDS from now. */
 struct timespec exec_time_in(unsigned int milliseconds);
+
+/* Whether it is later than UNTIL, as above. */
+bool exec_time_is_past(const struct timespec *until);
 
 /* A condition that is waited for until such a time. */
 void exec_cond_init(pthread_cond_t *cond);
@@ -22,13 +26,22 @@ void exec_cond_init(pthread_cond_t *cond);
  */
 int exec_thread_start(pthread_t *thread, void *(*run)(void *), void *arg);
 
+struct exec_call;
+
 /*
- * Has WORK(ARG) done by a thread, and waits MILLISECONDS for it at most. 0: it is done.
- * -ETIMEDOUT: it still goes on, and ARG is no longer the caller's; the thread hands it to
- * DROP, should it ever come to an end. Another negative errno: there is no thread.
+ * Lets a thread do WORK(ARG), and takes ARG over, whatever comes of it: DROP(ARG) is its
+ * end. -ENOMEM, or the negative errno of a thread that cannot be had; *CALL is then NULL.
  */
-int exec_call_within(unsigned int milliseconds, void (*work)(void *),
-		     void (*drop)(void *), void *arg);
+int exec_call_start(struct exec_call **call, void (*work)(void *), void (*drop)(void *),
+		    void *arg);
+
+/* Waits until the work is done, or it is later than UNTIL. True: it is done. */
+bool exec_call_wait(struct exec_call *call, const struct timespec *until);
+
+/*
+ * Ends *CALL: ARG is dropped now, or by the thread should the work ever come to an end.
+ */
+void exec_call_close(struct exec_call **call);
 
 /*
  * srun drops what it has not read from its tasks when the step is ended for one of them

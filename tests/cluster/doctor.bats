@@ -398,6 +398,36 @@ finds()
 	finds 'error: node2: /tmp/code: No such file or directory [[]tree-unreadable]'
 }
 
+# Who opens a file under another's lease waits until it is given up, as for a file server that does
+# not answer: fcntl(2), F_SETLEASE.
+@test "a file that does not answer is waited for so long, and the others are compared" {
+	local began=$SECONDS node
+	for node in node1 node2; do
+		broken "$node" 'mkdir -p /tmp/code && cd /tmp/code && echo 1 >conf.py && echo 2 >train.py' \
+			'rm -rf /tmp/code'
+	done
+	on node2 sh -c 'echo 9 >/tmp/code/conf.py'
+	on node2 /usr/bin/python3 -c '
+import fcntl, os, signal, time
+signal.signal(signal.SIGIO, signal.SIG_IGN)
+fcntl.fcntl(os.open("/tmp/code/train.py", os.O_RDWR), fcntl.F_SETLEASE, fcntl.F_WRLCK)
+open("/home/researcher/held", "w").close()
+end = time.time() + 60
+while time.time() < end and not os.path.exists("/home/researcher/released"):
+    time.sleep(0.1)' </dev/null >&2 3>&- &
+	holder=$!
+	until [[ -e $(home held) ]]; do
+		kill -0 "$holder"
+		sleep 0.05
+	done
+	examine 1 srun "${step[@]}" srank doctor --tree /tmp/code --tree /tmp/code/conf.py
+	finds 'error: node2: /tmp/code: /tmp/code/train.py: no answer in 20 s [[]tree-stalled]' \
+		'error: node2: /tmp/code/conf.py is not what it is on node1: /tmp/code/conf.py [[]tree-differs]'
+	((SECONDS - began < 40))
+	# Nothing of it is left to run.
+	[[ -z $(on node2 pgrep -f 'srank doctor') ]]
+}
+
 @test "systems that differ" {
 	broken node2 "sed 's/^PRETTY_NAME=.*/PRETTY_NAME=other/' /etc/os-release >/run/release &&
 		mount --bind /run/release \$(readlink -f /etc/os-release)" \

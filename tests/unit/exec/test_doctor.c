@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts of `srank doctor` that take what others send: records, listings, connections;
- * and what it makes of files and of lists of interfaces.
+ * The parts of `srank doctor` that take what others send: records, connections; and what
+ * it makes of lists of interfaces.
  */
-#include "spank/exec/digest.h"
 #include "spank/exec/names.h"
 #include "spank/exec/reach.h"
 #include "spank/exec/record.h"
@@ -19,7 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -76,108 +74,6 @@ static void records_are_made_harmless(void **state)
 	assert_int_equal(record.count, EXEC_RECORD_ENTRIES);
 	exec_record_clear(&record);
 	free(large);
-}
-
-/* ---- trees ---- */
-
-static void write_file(const char *folder, const char *name, const char *text)
-{
-	char path[512];
-	FILE *out;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	out = fopen(path, "w");
-	assert_non_null(out);
-	fputs(text, out);
-	assert_int_equal(fclose(out), 0);
-}
-
-static void make_folder(const char *folder, const char *name)
-{
-	char path[512];
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	assert_int_equal(mkdir(path, 0700), 0);
-}
-
-static char *digest(const char *path, struct exec_digest *digest)
-{
-	char *listing = NULL;
-	size_t size;
-	FILE *out = open_memstream(&listing, &size);
-
-	exec_digest_tree(digest, path, 0, 10, out);
-	assert_int_equal(fclose(out), 0);
-	return listing;
-}
-
-static void trees_are_compared(void **state)
-{
-	char folder[] = "/tmp/srank-test-XXXXXX", text[256], command[64];
-	struct exec_digest first, second;
-	char *before, *after;
-
-	assert_non_null(mkdtemp(folder));
-	assert_int_equal(chdir(folder), 0);
-	make_folder(".", "code");
-	make_folder("code", "lib");
-	write_file("code", "lib.py", "a");
-	write_file("code/lib", "z.py", "");
-	write_file("code", "train.py", "1");
-	assert_int_equal(symlink("train.py", "code/link"), 0);
-	before = digest("code", &first);
-	assert_int_equal(first.error, 0);
-	assert_int_equal(first.files, 4);
-	assert_int_equal(first.bytes, 2);
-	/* FNV-1a of no byte is its basis, and of "a" a published test vector. All in a
-	 * folder comes before its next neighbour. */
-	assert_non_null(strstr(before, "0 cbf29ce484222325 code/lib/z.py\n"
-				       "0 af63dc4c8601ec8c code/lib.py\n"));
-	/* Times, modes and what Python and git write themselves do not count. */
-	make_folder("code", "__pycache__");
-	write_file("code/__pycache__", "x.pyc", "x");
-	make_folder("code", ".git");
-	write_file("code", "train.py", "1");
-	assert_int_equal(chmod("code/lib.py", 0600), 0);
-	after = digest("code", &second);
-	assert_int_equal(first.hash, second.hash);
-	exec_digest_compare(before, after, 0, text, sizeof(text));
-	assert_string_equal(text, "");
-	free(after);
-	/* Contents, names and links do. */
-	write_file("code", "train.py", "2");
-	assert_int_equal(rename("code/lib/z.py", "code/lib/y.py"), 0);
-	after = digest("code", &second);
-	assert_int_not_equal(first.hash, second.hash);
-	exec_digest_compare(before, after, 0, text, sizeof(text));
-	assert_string_equal(text, "code/lib/y.py (only there), code/lib/z.py (missing "
-				  "there), code/train.py");
-	exec_digest_compare(before, after, 1, text, sizeof(text));
-	assert_string_equal(text, "");
-	/* More than three are not named. */
-	exec_digest_compare(before, "", 0, text, sizeof(text));
-	assert_string_equal(text, "code/lib/z.py (missing there), code/lib.py (missing "
-				  "there), code/link (missing there), ...");
-	/* Behind the end of one that was cut none is missing. */
-	exec_digest_compare(before, "0 cbf29ce484222325 code/lib/z.py\n0 af63dc4c8601", 0,
-			    text, sizeof(text));
-	assert_string_equal(text, "");
-	exec_digest_compare(before, "0 zz\nnonsense\n0 0123456789abcdef\n\n0 ", 0, text,
-			    16);
-	free(after);
-	free(before);
-	free(digest("code/lib.py", &first));
-	assert_int_equal(first.files, 1);
-	free(digest("nowhere", &first));
-	assert_int_equal(first.error, -ENOENT);
-	assert_string_equal(first.fault, "nowhere");
-	/* A pipe is not waited for. */
-	assert_int_equal(mkfifo("code/pipe", 0600), 0);
-	free(digest("code", &first));
-	assert_int_equal(first.error, 0);
-	assert_int_equal(chdir("/"), 0);
-	snprintf(command, sizeof(command), "rm -r %s", folder);
-	assert_int_equal(system(command), 0);
 }
 
 /* ---- interfaces ---- */
@@ -361,7 +257,6 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_come_back),
 		cmocka_unit_test(records_are_made_harmless),
-		cmocka_unit_test(trees_are_compared),
 		cmocka_unit_test(lists_take_interfaces),
 		cmocka_unit_test(names_resolve_or_say_why),
 		cmocka_unit_test(ranks_reach_each_other),

@@ -174,6 +174,8 @@ static const struct {
 	 "error b: code is not what it is on a: train.py [tree-differs]\n"},
 	{{"tree.0=1234 2 3\n", NULL, "tree.0=!No such file\n"},
 	 "error b: code: No such file [tree-unreadable]\n"},
+	{{"tree.0=1234 2 3\n", NULL, "tree.0=~code/x: no answer\n"},
+	 "error b: code: code/x: no answer [tree-stalled]\n"},
 	{{"tree.0=?too much\n", NULL, "tree.0=5678 2 3\n"},
 	 "warning a: code was not compared: too much [tree-large]\n"},
 	/* Nothing is done with numbers that could overflow. */

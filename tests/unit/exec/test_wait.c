@@ -58,34 +58,47 @@ static void drop_work(void *arg)
 
 static void test_work_that_ends(void **state)
 {
+	const struct timespec until = exec_time_in(10000);
+	struct exec_call *call;
 	struct work work;
 	sigset_t mask;
+	char byte;
 
 	open_work(&work);
 	assert_int_equal(write(work.go[1], "", 1), 1);
-	assert_int_equal(exec_call_within(10000, do_work, drop_work, &work), 0);
+	assert_int_equal(exec_call_start(&call, do_work, drop_work, &work), 0);
+	assert_true(exec_call_wait(call, &until));
 	assert_true(work.done);
 	/* Signals stay with the thread that called. */
 	assert_true(sigismember(&work.mask, SIGTERM));
 	pthread_sigmask(SIG_BLOCK, NULL, &mask);
 	assert_false(sigismember(&mask, SIGTERM));
+	exec_call_close(&call);
+	assert_null(call);
+	assert_int_equal(read(work.dropped[0], &byte, 1), 1);
+	exec_call_close(&call);
 	close_work(&work);
 }
 
 static void test_work_that_does_not_end(void **state)
 {
+	const struct timespec until = exec_time_in(1200);
 	struct timespec before, after;
+	struct exec_call *call;
 	struct work work;
 	int64_t took;
 	char byte;
 
 	open_work(&work);
 	clock_gettime(CLOCK_MONOTONIC, &before);
-	assert_int_equal(exec_call_within(1200, do_work, drop_work, &work), -ETIMEDOUT);
+	assert_int_equal(exec_call_start(&call, do_work, drop_work, &work), 0);
+	assert_false(exec_call_wait(call, &until));
 	clock_gettime(CLOCK_MONOTONIC, &after);
 	took = (int64_t)(after.tv_sec - before.tv_sec) * 1000 +
 	       (after.tv_nsec - before.tv_nsec) / 1000000;
 	assert_in_range(took, 1199, 5000);
+	assert_true(exec_time_is_past(&until));
+	exec_call_close(&call);
 	/* It is the thread's now, which drops it in the end. */
 	assert_int_equal(write(work.go[1], "", 1), 1);
 	assert_int_equal(read(work.dropped[0], &byte, 1), 1);
@@ -102,6 +115,8 @@ static void test_times(void **state)
 
 	assert_in_range(later.tv_nsec, 0, 999999999);
 	assert_in_range(apart, INT64_C(2999000000), INT64_C(4000000000));
+	assert_false(exec_time_is_past(&later));
+	assert_true(exec_time_is_past(&time));
 	assert_in_range(exec_seconds_now() - time.tv_sec, 0, 2);
 }
 
