@@ -194,6 +194,39 @@ void rules_edit(struct rules *rules, struct script_range where, const char *form
 							   .rule = rules->rule->id};
 }
 
+const struct check_assignment *rules_set_above(const struct check_model *model,
+					       const char *name, uint32_t before)
+{
+	const struct check_assignment *found = NULL;
+	size_t low = 0, high = model->assignments_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (strcmp(model->by_name[middle]->name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (; low < model->assignments_count; low++) {
+		const struct check_assignment *set = model->by_name[low];
+
+		if (strcmp(set->name, name) != 0)
+			break;
+		if (set->range.begin < before && !set->unset &&
+		    (!found || set->range.begin >= found->range.begin))
+			found = set;
+	}
+	return found;
+}
+
+bool rules_has_plugin(const struct rules *rules, const struct check_launch *launch)
+{
+	return (launch->step && check_step_find(launch->step, "srank")) ||
+	       check_sees(rules->model, launch->command, "SRANK") ||
+	       script_header_find(&rules->model->header, 0, "srank");
+}
+
 bool rules_is_open(const struct check_launch *launch)
 {
 	const struct check_command *command = launch->command;
@@ -235,8 +268,9 @@ int check_script(const char *file, const char *text, size_t length,
 		 struct check_edits *edits)
 {
 	static void (*const all[])(struct rules *) = {
-		rules_directives, rules_values,     rules_resources, rules_steps,
-		rules_launchers,  rules_rendezvous, rules_devices,   rules_job,
+		rules_directives, rules_values, rules_resources,  rules_steps,
+		rules_launchers,  rules_ranks,  rules_rendezvous, rules_devices,
+		rules_names,      rules_job,
 	};
 	struct check_model model = {0};
 	size_t errors;

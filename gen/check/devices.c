@@ -297,6 +297,12 @@ static void mask(struct rules *rules, const struct check_assignment *set)
 				      "effect");
 		return;
 	}
+	/* That all tasks of a node take the same is the worse of it: tasks-take-one-gpu.
+	 */
+	if (step && !strchr(set->value.text, ',') && !step->narrowed &&
+	    exactly(&step->amount[CHECK_NTASKS_PER_NODE].number) > 1 &&
+	    exactly(&step->amount[CHECK_VISIBLE].number) > 1)
+		return;
 	rules_tell(rules, RULE_CUDA_MASK_FIXED, set->range,
 		   "the job's GPUs may be others than %s on a node that is shared",
 		   set->value.text);
@@ -330,11 +336,165 @@ static void two_masks(struct rules *rules, const struct check_launch *launch)
 	}
 }
 
+/* ---- containers ---- */
+
+/* What brings the driver's libraries and devices into a container of each kind. */
+static const struct {
+	const char *name;
+	const char *flags[8];     /* as words, or the beginning of --flag=value */
+	const char *variables[5]; /* that say the same */
+	const char *cure;
+} containers[] = {
+	{"apptainer",
+	 {"--nv", "--nvccli", "--rocm", "--intel-hpu"},
+	 {"APPTAINER_NV", "APPTAINER_NVCCLI", "APPTAINER_ROCM", "SINGULARITY_NV",
+	  "SINGULARITY_ROCM"},
+	 "add --nv, or --rocm for AMD's"},
+	{"singularity",
+	 {"--nv", "--nvccli", "--rocm"},
+	 {"SINGULARITY_NV", "SINGULARITY_NVCCLI", "SINGULARITY_ROCM", "APPTAINER_NV",
+	  "APPTAINER_ROCM"},
+	 "add --nv, or --rocm for AMD's"},
+	{"docker",
+	 {"--gpus", "--runtime", "--device", "--privileged"},
+	 {NULL},
+	 "add --gpus with the job's own devices"},
+	{"podman",
+	 {"--gpus", "--device", "--runtime", "--hooks-dir", "--privileged"},
+	 {NULL},
+	 "add --device nvidia.com/gpu=... with the job's own devices"},
+	{"podman-hpc", {"--gpu", "--device", "--privileged"}, {NULL}, "add --gpu"},
+};
+
+#define CONTAINERS (sizeof(containers) / sizeof(*containers))
+
+/* The row of COMMAND; CONTAINERS: of a kind that brings them by itself, or none. */
+static size_t container_row(const struct check_command *command)
+{
+	size_t row = 0;
+
+	while (row < CONTAINERS &&
+	       (command->tool != CHECK_CONTAINER || command->words_count < 2 ||
+		strcmp(containers[row].name, command->name) != 0 ||
+		/* Into one that runs already. */
+		(row >= 2 && strcmp(command->words[1].text, "exec") == 0) ||
+		strstr(command->words[command->words_count > 2 ? 2 : 1].text,
+		       "instance://")))
+		row++;
+	return row;
+}
+
+static bool has_gpus(const struct check_model *model, const struct check_command *command,
+		     size_t row)
+{
+	for (size_t i = 1; i < command->words_count && i < command->operand; i++) {
+		const struct check_value *word = &command->words[i];
+
+		/* A word that may hold any options. */
+		if (!word->constant && !word->quoted && word->text[0] == '$' &&
+		    word[-1].text[0] != '-')
+			return true;
+		for (size_t f = 0; f < 8 && containers[row].flags[f]; f++) {
+			const size_t length = strlen(containers[row].flags[f]);
+
+			if (strncmp(word->text, containers[row].flags[f], length) == 0 &&
+			    (word->text[length] == '\0' || word->text[length] == '='))
+				return true;
+		}
+	}
+	for (size_t v = 0; v < 5 && containers[row].variables[v]; v++) {
+		if (check_sees(model, command, containers[row].variables[v]))
+			return true;
+	}
+	return false;
+}
+
+/* Some container of the script gets its GPUs, or some launch needs no container. */
+static bool others_have_gpus(const struct check_model *model)
+{
+	for (size_t i = 0; i < model->commands_count; i++) {
+		const struct check_command *command = model->commands[i];
+		const size_t row = container_row(command);
+
+		if (row < CONTAINERS && has_gpus(model, command, row))
+			return true;
+	}
+	for (size_t i = 0; i < model->launches_count; i++) {
+		const struct check_launch *launch = model->launches[i];
+
+		if (launch->step && launch->tool != CHECK_MPIRUN &&
+		    !launch->step->container &&
+		    !check_within(launch->command, CHECK_CONTAINER))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The program in the container is one that takes GPUs, as far as can be told: a launcher,
+ * or Python's; what `run` starts stands in the image.
+ */
+static bool wants_gpus(const struct check_model *model,
+		       const struct check_command *command)
+{
+	for (size_t i = 0; i < model->launches_count; i++) {
+		const struct check_launch *launch = model->launches[i];
+
+		if (check_within(launch->command, CHECK_CONTAINER) == command &&
+		    (launch->tool != CHECK_PROGRAM || launch->distributed))
+			return true;
+	}
+	return false;
+}
+
+static void containers_without(struct rules *rules)
+{
+	const struct check_model *model = rules->model;
+
+	for (size_t i = 0; i < model->commands_count; i++) {
+		const struct check_command *command = model->commands[i];
+		const struct check_step *step = command->step;
+		const struct check_job *job = step ? step->job : &model->jobs[0];
+		const struct check_amount *amount = step ? step->amount : job->amount;
+		const size_t row = container_row(command);
+		struct script_range behind;
+
+		if (row == CONTAINERS || command->where == CHECK_ELSEWHERE ||
+		    command->uncalled || has_gpus(model, command, row) ||
+		    amount[CHECK_GPUS_PER_NODE].origin == CHECK_NOBODY ||
+		    amount[CHECK_GPUS_PER_NODE].origin == CHECK_BY_DEFAULT ||
+		    exactly(&amount[CHECK_GPUS_PER_NODE].number) == 0 ||
+		    !wants_gpus(model, command) || others_have_gpus(model))
+			continue;
+		/* AMD's driver has no libraries of its own: ROCm in the image will do. */
+		if (job->gpu_type && (strncasecmp(job->gpu_type, "mi", 2) == 0 ||
+				      strncasecmp(job->gpu_type, "gfx", 3) == 0))
+			continue;
+		/* A module may say it in a variable, as APPTAINER_NV, or bind ROCm. */
+		if (!rules_tell_as(rules, RULE_CONTAINER_WITHOUT_GPUS,
+				   command->sourced ? DIAG_NOTE : DIAG_WARNING,
+				   command->range,
+				   "%s does not bring the job's GPUs into the container",
+				   command->name))
+			continue;
+		rules_fix(rules, "%s", containers[row].cure);
+		/* Apptainer passes over --nv where there is no NVIDIA driver, with a
+		 * warning; which card a gres is cannot be seen. */
+		behind = command->words[1].range;
+		behind.begin = behind.end;
+		if (row < 2 && command->words[1].constant &&
+		    command->words[1].text[0] != '-' &&
+		    command->words[1].source.begin == command->words[1].range.begin)
+			rules_edit(rules, behind, " --nv");
+	}
+}
+
 void rules_devices(struct rules *rules)
 {
 	const struct check_model *model = rules->model;
 
 	bindings(rules);
+	containers_without(rules);
 	for (size_t i = 0; i < model->launches_count; i++) {
 		const struct check_launch *launch = model->launches[i];
 

@@ -64,14 +64,6 @@ static int64_t amount(const struct rules *rules, const struct check_launch *laun
 				    : &job_of(rules, launch)->amount[quantity].number);
 }
 
-/* The plugin of this project tells the launcher what its command line leaves out. */
-static bool has_plugin(const struct rules *rules, const struct check_launch *launch)
-{
-	return (launch->step && check_step_find(launch->step, "srank")) ||
-	       check_sees(rules->model, launch->command, "SRANK") ||
-	       script_header_find(&rules->model->header, 0, "srank");
-}
-
 /* An option that a file or the words of a variable may hold as well. */
 static bool is_open(const struct check_launch *launch)
 {
@@ -97,6 +89,16 @@ static void too_often(struct rules *rules, const struct check_launch *launch)
 	}
 	if (copies < 2)
 		return;
+	/* MosaicML's, which is for one a node, too. */
+	if (launch->tool == CHECK_COMPOSER) {
+		if (workers != 1)
+			rules_tell(
+				rules, RULE_TORCHRUN_TIMES_NTASKS, launch->command->range,
+				LL
+				" tasks on each node start %s, which is for one a node",
+				copies, launch->command->name);
+		return;
+	}
 	if (is_launcher(launch)) {
 		/* A launcher for each rank, as a node of its own. */
 		if (said(launch, CHECK_KEY_NNODES) == exactly(&launch->copies))
@@ -145,13 +147,13 @@ static void deepspeed(struct rules *rules, const struct check_launch *launch)
 {
 	int64_t copies = exactly(&launch->copies);
 
-	if (launch->tool != CHECK_DEEPSPEED || !launch->step ||
-	    launch->step->kind != CHECK_STEP_SRUN || copies == 1 ||
+	if ((launch->tool != CHECK_DEEPSPEED && launch->tool != CHECK_COLOSSALAI) ||
+	    !launch->step || launch->step->kind != CHECK_STEP_SRUN || copies == 1 ||
 	    check_option(launch->command, 1, "--no_ssh", &(struct check_setting){0}))
 		return;
 	rules_tell(rules, RULE_DEEPSPEED_UNDER_SRUN, launch->command->range,
-		   "srun starts deepspeed %s, and each starts the workers of all nodes",
-		   copies > 1 ? "in every task" : "in its tasks");
+		   "srun starts %s %s, and each starts the workers of all nodes",
+		   launch->command->name, copies > 1 ? "in every task" : "in its tasks");
 }
 
 /* True when some command reaches the other nodes, or may. */
@@ -516,7 +518,7 @@ static void node_rank(struct rules *rules, const struct check_launch *launch)
 	int64_t nodes = amount(rules, launch, CHECK_NODES);
 
 	if (!is_launcher(launch) || !launch->step || nodes < 2 || is_elastic(launch) ||
-	    is_said(launch, CHECK_KEY_STANDALONE) || has_plugin(rules, launch) ||
+	    is_said(launch, CHECK_KEY_STANDALONE) || rules_has_plugin(rules, launch) ||
 	    said(launch, CHECK_KEY_NNODES) == 1 || is_open(launch))
 		return;
 	/* Without an address the missing rank is not the first thing to say. */
@@ -608,7 +610,7 @@ static void one_node(struct rules *rules, const struct check_launch *launch)
 
 	if (!is_launcher(launch) || !launch->step || launch->parent ||
 	    launch->step->kind != CHECK_STEP_SRUN || nodes < 2 ||
-	    exactly(&launch->copies_per_node) != 1 || has_plugin(rules, launch))
+	    exactly(&launch->copies_per_node) != 1 || rules_has_plugin(rules, launch))
 		return;
 	if (alone->name || said(launch, CHECK_KEY_NNODES) == 1) {
 		const struct check_setting *said = alone->name ? alone : machines;
@@ -930,7 +932,7 @@ static void mmengine(struct rules *rules, const struct check_launch *launch)
 			rules_fix(rules, "add --launcher slurm");
 	} else if (native && is_text(setting, "pytorch") && tasks > 1 &&
 		   !command->sees[CHECK_LOCAL_RANK] && !command->sourced &&
-		   !has_plugin(rules, launch)) {
+		   !rules_has_plugin(rules, launch)) {
 		if (rules_tell(rules, RULE_MMENGINE_LAUNCHER, setting->range,
 			       "--launcher pytorch reads RANK and LOCAL_RANK, and nobody "
 			       "sets "
@@ -938,7 +940,7 @@ static void mmengine(struct rules *rules, const struct check_launch *launch)
 			rules_fix(rules, "write --launcher slurm");
 	}
 	if (native && is_text(setting, "slurm") && !command->sees[CHECK_MASTER_ADDR] &&
-	    !has_plugin(rules, launch) &&
+	    !rules_has_plugin(rules, launch) &&
 	    (launch->step->container || check_within(command, CHECK_CONTAINER)))
 		rules_tell(rules, RULE_MMENGINE_IN_CONTAINER, setting->range,
 			   "--launcher slurm asks scontrol for MASTER_ADDR, which the "

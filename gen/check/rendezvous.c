@@ -72,6 +72,8 @@ static bool is_loopback(const char *text, size_t length)
 {
 	return (length == 9 && memcmp(text, "localhost", 9) == 0) ||
 	       (length >= 4 && memcmp(text, "127.", 4) == 0) ||
+	       /* To connect to it is to connect to oneself (ip(7), INADDR_ANY). */
+	       (length == 7 && memcmp(text, "0.0.0.0", 7) == 0) ||
 	       (length == 3 && memcmp(text, "::1", 3) == 0) ||
 	       (length == 5 && memcmp(text, "[::1]", 5) == 0);
 }
@@ -251,33 +253,6 @@ static const char *host_of(const char *text, size_t *length)
 	return text;
 }
 
-/* The last assignment of NAME above BEFORE in the script; NULL: none. */
-static const struct check_assignment *set_above(const struct check_model *model,
-						const char *name, uint32_t before)
-{
-	const struct check_assignment *found = NULL;
-	size_t low = 0, high = model->assignments_count;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (strcmp(model->by_name[middle]->name, name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; low < model->assignments_count; low++) {
-		const struct check_assignment *set = model->by_name[low];
-
-		if (strcmp(set->name, name) != 0)
-			break;
-		if (set->range.begin < before && !set->unset &&
-		    (!found || set->range.begin >= found->range.begin))
-			found = set;
-	}
-	return found;
-}
-
 /*
  * False: every step begins on the batch host, so that its name is that of rank 0's node.
  * The header's own -w changes nothing of that: Slurm sorts the job's nodes.
@@ -330,13 +305,93 @@ static void own_name(struct rules *rules, const char *name,
 			   "each of " LL " nodes takes itself for the master", nodes);
 }
 
+/*
+ * Whether rank 0 itself listens at the address that SET (NULL: LAUNCH is told) holds. The
+ * store of c10d may be on any node.
+ */
+static bool is_rank_zeros(const struct check_model *model,
+			  const struct check_assignment *set,
+			  const struct check_launch *launch)
+{
+	if (launch)
+		return is_launcher(launch) && !is_elastic(launch);
+	for (size_t i = 0; i < model->launches_count; i++) {
+		const struct check_launch *other = model->launches[i];
+		const struct check_command *command = other->command;
+
+		if (!other->step || other->step->kind != CHECK_STEP_SRUN ||
+		    rules_skips(other) || command->sees[CHECK_MASTER_ADDR] != set)
+			continue;
+		if (is_launcher(other)
+			    ? is_said(other, CHECK_KEY_ADDRESS) && !is_elastic(other)
+			    : exactly(&other->copies) != 1)
+			return true;
+	}
+	return false;
+}
+
+/* Several hosts, or one that rank 0 does not run on. */
+static void picked_host(struct rules *rules, const char *name,
+			const struct check_expansion *expansion,
+			struct script_range where, int64_t nodes,
+			const struct check_assignment *set,
+			const struct check_launch *launch)
+{
+	const struct check_model *model = rules->model;
+	const enum rules_hosts hosts = rules_hosts(model, expansion, nodes);
+
+	if (nodes < 2 || hosts == RULES_HOSTS_UNKNOWN || hosts == RULES_HOSTS_FIRST)
+		return;
+	if (hosts == RULES_HOSTS_SEVERAL) {
+		rules_tell(rules, RULE_MASTER_NOT_FIRST_HOST, where,
+			   "%s is several of the job's " LL " hosts, and not one", name,
+			   nodes);
+		return;
+	}
+	if (rules->picks_nodes == 0)
+		rules->picks_nodes = picks_nodes(model) ? 1 : -1;
+	if (rules->picks_nodes > 0 || !is_rank_zeros(model, set, launch))
+		return;
+	rules_tell(rules, RULE_MASTER_NOT_FIRST_HOST, where,
+		   "%s is %s of " LL " hosts, and rank 0 runs on the first", name,
+		   hosts == RULES_HOSTS_LAST ? "the last" : "another", nodes);
+}
+
+/* $(hostname -I), all of it: hosts of a cluster have more than one address. */
+static void all_addresses(struct rules *rules, const char *name,
+			  const struct check_expansion *expansion,
+			  struct script_range where)
+{
+	const struct check_command *command =
+		expansion->last == expansion->first + 1 &&
+				expansion->first < rules->model->commands_count
+			? rules->model->commands[expansion->first]
+			: NULL;
+
+	if (command && command->words_count == 2 &&
+	    strcmp(command->name, "hostname") == 0 &&
+	    (strcmp(command->words[1].text, "-I") == 0 ||
+	     strcmp(command->words[1].text, "--all-ip-addresses") == 0) &&
+	    rules_tell_as(rules, RULE_MASTER_NOT_FIRST_HOST, DIAG_WARNING, where,
+			  "%s is all addresses of the host, with blanks between", name))
+		rules_fix(rules, "write $(scontrol show hostnames "
+				 "\"$SLURM_JOB_NODELIST\" | head -n 1)");
+}
+
+/* Who gets an address: an assignment, or the options of a launch; the other is NULL. */
+struct teller {
+	const struct check_assignment *set;
+	const struct check_launch *launch;
+	const struct check_step *step; /* that it is for; NULL: not known */
+};
+
 static void expanded_address(struct rules *rules, const char *name,
 			     const struct check_expansion *expansion,
-			     struct script_range where, const struct check_step *step)
+			     struct script_range where, const struct teller *teller)
 {
 	const struct check_model *model = rules->model;
 	const bool in_step = expansion->shell && expansion->shell->where == CHECK_STEP;
-	int64_t nodes = nodes_of(rules, in_step ? expansion->shell->step : step);
+	int64_t nodes = nodes_of(rules, in_step ? expansion->shell->step : teller->step);
 	const char *of = expansion->name;
 	const struct check_assignment *set;
 	bool brackets;
@@ -344,11 +399,13 @@ static void expanded_address(struct rules *rules, const char *name,
 	if (expansion->shell && expansion->shell->where == CHECK_ELSEWHERE)
 		return;
 	cut_by_hand(rules, expansion, nodes);
+	picked_host(rules, name, expansion, where, nodes, teller->set, teller->launch);
 	if (expansion->kind == CHECK_SUBSTITUTE) {
 		falls_back(rules, expansion, nodes);
 		if (!inside(model, expansion, asks_slurm) &&
 		    inside(model, expansion, own_host))
 			own_name(rules, name, expansion, where, nodes);
+		all_addresses(rules, name, expansion, where);
 		return;
 	}
 	if (expansion->kind != CHECK_PARAMETER || !of)
@@ -371,7 +428,7 @@ static void expanded_address(struct rules *rules, const char *name,
 				   "%s is the list of all " LL " nodes", name, nodes);
 	} else {
 		/* ${NODES[0]} of a list that was made by hand. */
-		set = set_above(model, of, where.begin);
+		set = rules_set_above(model, of, where.begin);
 		for (size_t i = 0; set && i < set->value.expansions_count; i++) {
 			if (is_cut_by_hand(model, &set->value.expansions[i], &brackets))
 				cut_by_hand(rules, &set->value.expansions[i], nodes);
@@ -379,12 +436,35 @@ static void expanded_address(struct rules *rules, const char *name,
 	}
 }
 
+/* A host's name or address that stands in the script, for a job that may get any. */
+static void fixed_host(struct rules *rules, const char *name, const char *host,
+		       size_t length, const struct check_value *value,
+		       struct script_range where, int64_t nodes)
+{
+	const struct check_model *model = rules->model;
+
+	if (length == 0 || nodes < 1 || is_loopback(host, length) ||
+	    !isalnum((unsigned char)host[0]) ||
+	    (value->expansions_count > 0 &&
+	     value->expansions[0].at < (uint32_t)(host + length - value->text)) ||
+	    script_header_find(&model->header, 0, "nodelist") ||
+	    script_header_find(&model->header, 0, "reservation"))
+		return;
+	for (size_t i = 0; i < length; i++) {
+		if (!isalnum((unsigned char)host[i]) && !strchr(".-:", host[i]))
+			return;
+	}
+	rules_tell(rules, RULE_MASTER_FIXED, where,
+		   "%s is %.*s in every job, which may get other nodes", name,
+		   (int)length, host);
+}
+
 /* NAME is MASTER_ADDR or an option; what is said of it is said at WHERE. */
 static void address(struct rules *rules, const char *name,
 		    const struct check_value *value, struct script_range where,
-		    const struct check_step *step)
+		    const struct teller *teller)
 {
-	int64_t nodes = nodes_of(rules, step);
+	int64_t nodes = nodes_of(rules, teller->step);
 	size_t length;
 	const char *host;
 
@@ -397,12 +477,13 @@ static void address(struct rules *rules, const char *name,
 			   name, (int)length, host, nodes);
 		return;
 	}
+	fixed_host(rules, name, host, length, value, where, nodes);
 	for (size_t i = 0; i < value->expansions_count; i++) {
 		const struct check_expansion *expansion = &value->expansions[i];
 
 		/* What stands behind the host is the port. */
 		if (expansion->at < (uint32_t)(host + length - value->text))
-			expanded_address(rules, name, expansion, where, step);
+			expanded_address(rules, name, expansion, where, teller);
 	}
 }
 
@@ -460,7 +541,7 @@ static void addresses(struct rules *rules)
 		if (set->shell->where != CHECK_ELSEWHERE && !set->unset && !set->opaque &&
 		    is_one_of(names, set->name))
 			address(rules, set->name, &set->value, set->range,
-				set->shell->step);
+				&(struct teller){.set = set, .step = set->shell->step});
 	}
 	for (size_t i = 0; i < model->launches_count; i++) {
 		const struct check_launch *launch = model->launches[i];
@@ -485,35 +566,60 @@ static void addresses(struct rules *rules)
 			    is_within(model, reach, setting->value.expansions[0].range))
 				continue;
 			address(rules, setting->name, &setting->value, where,
-				launch->step);
+				&(struct teller){.launch = launch, .step = launch->step});
 		}
 	}
+}
+
+/*
+ * The variable that VALUE's part from AT on is, all of it, when nobody sets that one: not
+ * the script, nor Slurm, nor anything that may set any; NULL: otherwise.
+ */
+static const char *unset_variable(const struct rules *rules,
+				  const struct check_command *command,
+				  const struct check_value *value, uint32_t at)
+{
+	const struct check_model *model = rules->model;
+	const struct check_expansion *first = value->expansions;
+	static const char *const shells[] = {"UID",  "EUID", "PPID",     "USER",
+					     "HOME", "HOST", "HOSTNAME", NULL};
+	/* A function may be called when more is set than where it stands. */
+	uint32_t before = command->function || !command->node
+				  ? UINT32_MAX
+				  : command->node->range.begin;
+	const char *name;
+
+	for (size_t i = 0; i < value->expansions_count && first->at < at; i++)
+		first++;
+	if (first == value->expansions + value->expansions_count)
+		return NULL;
+	name = first->name;
+	if (before < first->range.begin)
+		before = first->range.begin;
+	if (command->sourced || script_header_find(&model->header, 0, "export") ||
+	    first->kind != CHECK_PARAMETER || !name || first->at != at ||
+	    (first->op && *first->op) || first->number.known ||
+	    !(isalpha((unsigned char)name[0]) || name[0] == '_') ||
+	    strncmp(name, "SLURM", 5) == 0 || is_one_of(shells, name) ||
+	    rules_set_above(model, name, before))
+		return NULL;
+	return name;
 }
 
 /* --rdzv_endpoint=$H:29500, and the script has no H. */
 static void set_nowhere(struct rules *rules, const struct check_launch *launch)
 {
 	static const enum check_key keys[] = {CHECK_KEY_ADDRESS, CHECK_KEY_ENDPOINT};
-	const struct check_model *model = rules->model;
 
-	if (!is_launcher(launch) || launch->command->sourced ||
-	    script_header_find(&model->header, 0, "export"))
+	if (!is_launcher(launch))
 		return;
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
 		const struct check_setting *setting = &launch->setting[keys[i]];
-		const struct check_expansion *first = setting->value.expansions;
-		const char *name =
-			setting->value.expansions_count > 0 ? first->name : NULL;
-		bool set = false;
+		const char *name = setting->name ? unset_variable(rules, launch->command,
+								  &setting->value, 0)
+						 : NULL;
 
-		if (!setting->name || !name || first->kind != CHECK_PARAMETER ||
-		    first->at > 0 || (first->op && *first->op) ||
-		    !(isalpha((unsigned char)name[0]) || name[0] == '_') ||
-		    strncmp(name, "SLURM", 5) == 0 || strcmp(name, "HOSTNAME") == 0)
-			continue;
-		for (size_t j = 0; j < model->assignments_count && !set; j++)
-			set = strcmp(model->assignments[j]->name, name) == 0;
-		if (!set)
+		if (name)
 			rules_tell_as(rules, RULE_MASTER_MISSING, DIAG_WARNING,
 				      setting->range,
 				      "%s is $%s, which this script does not set",
@@ -521,11 +627,52 @@ static void set_nowhere(struct rules *rules, const struct check_launch *launch)
 	}
 }
 
-static bool has_plugin(const struct rules *rules, const struct check_launch *launch)
+/* Where the value of an endpoint's port begins in its text. */
+static uint32_t port_begins(const struct check_setting *setting, enum check_key key)
 {
-	return (launch->step && check_step_find(launch->step, "srank")) ||
-	       check_sees(rules->model, launch->command, "SRANK") ||
-	       script_header_find(&rules->model->header, 0, "srank");
+	const char *text = setting->value.text, *colon = text ? strrchr(text, ':') : NULL;
+
+	return key == CHECK_KEY_ENDPOINT && colon ? (uint32_t)(colon + 1 - text) : 0;
+}
+
+/* --master_port= and --rdzv_endpoint=HOST:, or a variable that nobody sets. */
+static void no_port(struct rules *rules, const struct check_launch *launch)
+{
+	static const enum check_key keys[] = {CHECK_KEY_PORT, CHECK_KEY_ENDPOINT};
+	const struct check_command *command = launch->command;
+	const struct check_assignment *set = command->sees[CHECK_MASTER_PORT];
+	const char *name;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const struct check_setting *setting = &launch->setting[keys[i]];
+		const uint32_t at = port_begins(setting, keys[i]);
+
+		if (!setting->name || !setting->value.text ||
+		    (keys[i] == CHECK_KEY_ENDPOINT && at == 0))
+			continue;
+		name = unset_variable(rules, command, &setting->value, at);
+		if (at == setting->value.length)
+			rules_tell(rules, RULE_PORT_MISSING, setting->range,
+				   "%s has no port", setting->name);
+		else if (name)
+			rules_tell_as(rules, RULE_PORT_MISSING, DIAG_WARNING,
+				      setting->range,
+				      "the port of %s is $%s, which this script does not "
+				      "set",
+				      setting->name, name);
+	}
+	if (!set || set->unset || set->opaque || is_launcher(launch) || launch->parent ||
+	    !set->value.text || is_said(launch, CHECK_KEY_PORT) ||
+	    is_said(launch, CHECK_KEY_ENDPOINT))
+		return;
+	name = unset_variable(rules, command, &set->value, 0);
+	if (set->value.length == 0)
+		rules_tell(rules, RULE_PORT_MISSING, set->range, "%s is empty",
+			   set->name);
+	else if (name)
+		rules_tell_as(rules, RULE_PORT_MISSING, DIAG_WARNING, set->range,
+			      "%s is $%s, which this script does not set", set->name,
+			      name);
 }
 
 static void missing(struct rules *rules, const struct check_launch *launch)
@@ -534,7 +681,7 @@ static void missing(struct rules *rules, const struct check_launch *launch)
 	int64_t nodes = nodes_of(rules, launch->step), tasks;
 
 	if (!launch->step || launch->step->kind != CHECK_STEP_SRUN || launch->parent ||
-	    has_plugin(rules, launch) || is_said(launch, CHECK_KEY_CONFIG))
+	    rules_has_plugin(rules, launch) || is_said(launch, CHECK_KEY_CONFIG))
 		return;
 	tasks = exactly(&launch->step->amount[CHECK_NTASKS].number);
 	if (is_launcher(launch)) {
@@ -569,6 +716,18 @@ static void missing(struct rules *rules, const struct check_launch *launch)
 			      command->sees[CHECK_RANK]->range,
 			      LL
 			      " tasks get a RANK, and nobody sets MASTER_ADDR for them",
+			      tasks);
+	} else if (tasks > 1 && command->sees[CHECK_RANK] &&
+		   command->sees[CHECK_MASTER_ADDR] &&
+		   (!command->sees[CHECK_MASTER_PORT] ||
+		    command->sees[CHECK_MASTER_PORT]->unset) &&
+		   !command->sourced && !is_said(launch, CHECK_KEY_ENDPOINT) &&
+		   !is_said(launch, CHECK_KEY_PORT) &&
+		   !is_said(launch, CHECK_KEY_LAUNCHER)) {
+		rules_tell_as(rules, RULE_PORT_MISSING, DIAG_WARNING,
+			      command->sees[CHECK_MASTER_ADDR]->range,
+			      LL " tasks get MASTER_ADDR, and nobody sets MASTER_PORT "
+				 "for them",
 			      tasks);
 	}
 }
@@ -612,7 +771,7 @@ static bool names_octal(const struct check_model *model,
 		       (isalnum((unsigned char)text[at]) || text[at] == '_'))
 			name[length++] = text[at++];
 		name[length] = '\0';
-		set = set_above(model, name, range.begin);
+		set = rules_set_above(model, name, range.begin);
 		for (size_t i = 0; set && i < set->value.expansions_count; i++) {
 			if (set->value.expansions[i].octal)
 				return true;
@@ -815,7 +974,7 @@ static struct script_range digits_at(const struct check_model *model,
 	       (isalnum((unsigned char)text[at.end]) || text[at.end] == '_'))
 		name[length++] = text[at.end++];
 	name[length] = '\0';
-	set = set_above(model, name, range.begin);
+	set = rules_set_above(model, name, range.begin);
 	return set ? set->range : range;
 }
 
@@ -878,6 +1037,37 @@ static void ports(struct rules *rules)
 				port(rules, endpoint->name, &value, &number, where,
 				     job->whole);
 		}
+	}
+}
+
+/*
+ * The port that a launcher takes of its own accord: 29400 for c10d
+ * (torch/distributed/elastic/rendezvous/c10d_rendezvous_backend.py, DEFAULT_PORT), else
+ * 29500 (torch/distributed/run.py, --master_port; accelerate's the same).
+ */
+static void default_port(struct rules *rules, const struct check_launch *launch)
+{
+	const struct check_setting *endpoint = &launch->setting[CHECK_KEY_ENDPOINT];
+	const struct check_setting *address = &launch->setting[CHECK_KEY_ADDRESS];
+	const struct check_job *job =
+		launch->step ? launch->step->job : &rules->model->jobs[0];
+
+	if (!is_launcher(launch) || !launch->step || launch->parent || job->whole ||
+	    nodes_of(rules, launch->step) < 2 || rules_is_open(launch) ||
+	    is_said(launch, CHECK_KEY_STANDALONE) || is_said(launch, CHECK_KEY_PORT) ||
+	    is_said(launch, CHECK_KEY_CONFIG) || rules_has_plugin(rules, launch))
+		return;
+	if (is_elastic(launch)) {
+		if (endpoint->name && endpoint->value.text &&
+		    launch->tool != CHECK_ACCELERATE &&
+		    port_begins(endpoint, CHECK_KEY_ENDPOINT) == 0)
+			rules_tell(rules, RULE_FIXED_PORT, endpoint->range,
+				   "%s has no port, and c10d takes 29400 in every job",
+				   endpoint->name);
+	} else if (address->name && !endpoint->name) {
+		rules_tell(rules, RULE_FIXED_PORT, address->range,
+			   "%s is not told a port, and takes 29500 in every job",
+			   launch->command->name);
 	}
 }
 
@@ -1094,6 +1284,8 @@ void rules_rendezvous(struct rules *rules)
 			continue;
 		missing(rules, launch);
 		set_nowhere(rules, launch);
+		no_port(rules, launch);
+		default_port(rules, launch);
 		told_twice(rules, launch);
 		unexported(rules, launch);
 	}

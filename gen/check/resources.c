@@ -395,6 +395,28 @@ static bool is_native(const struct check_launch *launch)
 	       range_is_empty(launch->setting[CHECK_KEY_SPAWN].range);
 }
 
+/* Slurm may spread the tasks as it likes, and they are too few or too many anyhow. */
+static void total_tasks(struct rules *rules, const struct check_step *step, bool ranks,
+			const struct script_use *tasks, const struct script_use *gpus)
+{
+	const int64_t count = exactly(&step->amount[CHECK_NTASKS].number);
+	const int64_t each = exactly(&step->amount[CHECK_GPUS_PER_NODE].number);
+	const int64_t nodes = exactly(&step->amount[CHECK_NODES].number);
+
+	if (!ranks || !gpus || !tasks || step->narrowed || count < 1 || each < 1 ||
+	    nodes < 1 || count == nodes * each)
+		return;
+	if (count > nodes * each)
+		rules_tell(rules, RULE_NTASKS_VS_GPUS, tasks->range,
+			   LL " tasks on " LL " nodes share " LL " GPUs", count, nodes,
+			   nodes * each);
+	else
+		rules_tell_as(rules, RULE_NTASKS_VS_GPUS, DIAG_WARNING, gpus->range,
+			      LL " tasks on " LL " nodes for " LL
+				 " GPUs: the others stay idle",
+			      count, nodes, nodes * each);
+}
+
 static void tasks_and_gpus(struct rules *rules, const struct check_launch *launch)
 {
 	const struct check_step *step = launch->step;
@@ -419,8 +441,10 @@ static void tasks_and_gpus(struct rules *rules, const struct check_launch *launc
 		/* MMEngine's, whose local rank is SLURM_LOCALID. */
 		(launch->setting[CHECK_KEY_LAUNCHER].name &&
 		 strcmp(launch->setting[CHECK_KEY_LAUNCHER].value.text, "slurm") == 0);
-	if (per_node < 1)
+	if (per_node < 1) {
+		total_tasks(rules, step, ranks, tasks, gpus);
 		return;
+	}
 	if (devices > 0 && devices != per_node &&
 	    !(per_node == 1 && !launch->setting[CHECK_KEY_NUM_NODES].name &&
 	      exactly(&step->amount[CHECK_NTASKS].number) == 1 && !tasks)) {

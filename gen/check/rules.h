@@ -78,6 +78,7 @@ enum rule {
 	RULE_MULTI_NODE_WITHOUT_SRUN,
 	RULE_TASKS_WITHOUT_SRUN,
 	RULE_BATCH_EXPANDED_RANK,
+	RULE_RANK_NOT_UNIQUE,
 	RULE_UNEXPANDED_VARIABLE,
 	RULE_NODE_RANK,
 	RULE_NNODES_MISMATCH,
@@ -93,6 +94,7 @@ enum rule {
 	RULE_MMENGINE_IN_CONTAINER,
 	RULE_ONE_PROCESS_MANY_GPUS,
 	RULE_SLURM_VARIABLE_UNSET,
+	RULE_SLURM_VARIABLE_MISSPELT,
 	RULE_NTASKS_UNSET_IN_BATCH,
 	RULE_TYPED_GPUS_PER_NODE,
 	RULE_OMP_UNSET,
@@ -103,7 +105,10 @@ enum rule {
 	RULE_LAUNCH_NODE_IPADDR,
 	RULE_SUBMIT_HOST_MASTER,
 	RULE_HAND_PARSED_NODELIST,
+	RULE_MASTER_NOT_FIRST_HOST,
+	RULE_MASTER_FIXED,
 	RULE_MASTER_MISSING,
+	RULE_PORT_MISSING,
 	RULE_PORT_OUT_OF_RANGE,
 	RULE_PORT_PRIVILEGED,
 	RULE_PORT_EPHEMERAL,
@@ -117,12 +122,14 @@ enum rule {
 	RULE_SCONTROL_IN_CONTAINER,
 	RULE_NCCL_EXCLUDE_WITHOUT_LO,
 	RULE_NETWORK_OPTION,
+	RULE_TASKS_TAKE_ONE_GPU,
 	RULE_GPUS_PER_TASK_LOCALID,
 	RULE_GPU_BIND_CLOSEST,
 	RULE_CUDA_MASK_FROM_JOB_GPUS,
 	RULE_MASK_ON_PER_TASK_BINDING,
 	RULE_CUDA_MASK_FIXED,
 	RULE_TWO_DEVICE_MASKS,
+	RULE_CONTAINER_WITHOUT_GPUS,
 	RULE_SHELL_SYNTAX,
 	RULE_BROKEN_CONTINUATION,
 	RULE_SLURM_VARIABLE_OVERWRITTEN,
@@ -210,12 +217,35 @@ static inline bool rules_skips(const struct check_launch *launch)
 bool rules_value_form(const struct rules *rules, const char *option, const char *value,
 		      const char **why, char *hint);
 
+/*
+ * Which of the job's hosts, as scontrol lists them, VALUE's expansion EXPANSION is:
+ * hosts.c.
+ */
+enum rules_hosts {
+	RULES_HOSTS_UNKNOWN,
+	RULES_HOSTS_FIRST,
+	RULES_HOSTS_LAST,
+	RULES_HOSTS_OTHER,   /* one, and not the first */
+	RULES_HOSTS_SEVERAL, /* more than one */
+};
+enum rules_hosts rules_hosts(const struct check_model *model,
+			     const struct check_expansion *expansion, int64_t nodes);
+
+/* The last assignment of NAME above BEFORE in the script; NULL: none. */
+const struct check_assignment *rules_set_above(const struct check_model *model,
+					       const char *name, uint32_t before);
+
+/* The plugin of this project sets what the launch is not told. */
+bool rules_has_plugin(const struct rules *rules, const struct check_launch *launch);
+
 /* The rules, each file's in one call. */
 void rules_directives(struct rules *rules);
 void rules_values(struct rules *rules);
 void rules_resources(struct rules *rules);
 void rules_steps(struct rules *rules);
 void rules_launchers(struct rules *rules);
+void rules_ranks(struct rules *rules);
+void rules_names(struct rules *rules);
 void rules_rendezvous(struct rules *rules);
 void rules_devices(struct rules *rules);
 void rules_job(struct rules *rules);

@@ -126,11 +126,18 @@ static void cpus_per_task(struct rules *rules, const struct facts *facts,
 		return;
 	if (runs_trivial(rules->model, step) || check_step_find(step, "pty"))
 		return;
-	if (!rules_tell(rules, RULE_SRUN_WITHOUT_CPUS_PER_TASK,
-			step->command->words[0].range,
-			"srun of Slurm 22.05 to 23.02 does not take --cpus-per-task=" LL
-			" from the job: each task is bound to one CPU there",
-			cpus))
+	/* Which Slurm will run it is not known: right since 23.11, and before 22.05. */
+	if (!rules_tell_as(
+		    rules, RULE_SRUN_WITHOUT_CPUS_PER_TASK,
+		    rules->model->slurm > 0 ? DIAG_WARNING : DIAG_NOTE,
+		    step->command->words[0].range,
+		    "srun of Slurm 22.05 to 23.02 does not take --cpus-per-task=" LL
+		    " from the job: each task is bound to one CPU there%s",
+		    cpus,
+		    rules->model->slurm > 0
+			    ? ""
+			    : "; --slurm=VERSION, or a profile by srank site, says "
+			      "whether that is meant"))
 		return;
 	if (starts_too_often(rules->model, facts->first_launch[step->index], step)) {
 		rules_fix(rules, "start the launcher once a node, then give srun "

@@ -397,7 +397,8 @@ const struct check_rule check_rules[] = {
 	"srun-without-cpus-per-task", CHECK_GROUP_STEPS, DIAG_WARNING, CHECK_FIXABLE,
 	"srun does not repeat the job's --cpus-per-task",
 	"srun of 22.05 to 23.02 does not take it from the job, and binds each task to one CPU "
-	"(their CHANGELOG); 23.11 and later take it again",
+	"(RELEASE_NOTES of 22.05); 23.11 and later take it again (RELEASE_NOTES of 23.11). A "
+	"note where neither --slurm nor a site profile says which version is meant",
 	"repeat --cpus-per-task on srun, which is right in every version",
 	"#SBATCH --ntasks=2\n#SBATCH --cpus-per-task=8\nsrun ./solver\n",
 	"#SBATCH --ntasks=2\n#SBATCH --cpus-per-task=8\nsrun --cpus-per-task=8 ./solver\n"},
@@ -547,9 +548,9 @@ const struct check_rule check_rules[] = {
 	"srun -n 1 -c 32 python train_net.py --num-gpus 4\n"},
 [RULE_DEEPSPEED_UNDER_SRUN] = {
 	"deepspeed-under-srun", CHECK_GROUP_LAUNCHERS, DIAG_ERROR, 0,
-	"srun starts the deepspeed launcher, which starts the other nodes itself",
+	"srun starts the launcher of DeepSpeed or Colossal-AI, which starts the other nodes itself",
 	"each node's launcher starts all workers of all nodes by ssh",
-	"start deepspeed once without srun, or use torchrun with srun",
+	"start it once without srun, or use torchrun with srun",
 	NODES_2X4 "srun -c 32 deepspeed --hostfile=hosts --num_nodes 2 --num_gpus 4 train.py\n",
 	NODES_2X4 "deepspeed --hostfile=hosts --num_nodes 2 --num_gpus 4 train.py\n"},
 [RULE_MULTI_NODE_WITHOUT_SRUN] = {
@@ -580,6 +581,17 @@ const struct check_rule check_rules[] = {
 	NODES_2X4 MASTER PORT
 	"srun -c 32 bash -c 'torchrun --nnodes=2 --nproc_per_node=4 "
 	"--node_rank=$SLURM_NODEID " STATIC " train.py'\n"},
+[RULE_RANK_NOT_UNIQUE] = {
+	"rank-not-unique", CHECK_GROUP_LAUNCHERS, DIAG_ERROR, 0,
+	"several tasks have the same rank",
+	"SLURM_LOCALID begins anew on each node and SLURM_NODEID is the same for all tasks of "
+	"one; two processes of one rank replace each other in the store, and the others wait "
+	"for ranks that never come",
+	"RANK=$SLURM_PROCID inside the step",
+	WORKERS_2X4 MASTER PORT
+	"srun -c 8 bash -c 'RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS "
+	"LOCAL_RANK=$SLURM_LOCALID python train.py'\n",
+	WORKERS_2X4 MASTER PORT "srun -c 8 bash -c '" RANKS " python train.py'\n"},
 [RULE_UNEXPANDED_VARIABLE] = {
 	"unexpanded-variable", CHECK_GROUP_LAUNCHERS, DIAG_ERROR, 0,
 	"a launcher gets the name of a variable instead of its value",
@@ -732,6 +744,19 @@ const struct check_rule check_rules[] = {
 	"torchrun --standalone --nproc_per_node=$SLURM_GPUS_PER_NODE train.py\n",
 	"#SBATCH --nodes=1\n#SBATCH --ntasks=1\n#SBATCH --gres=gpu:4\n#SBATCH -c 32\n"
 	"torchrun --standalone --nproc_per_node=$SLURM_GPUS_ON_NODE train.py\n"},
+[RULE_SLURM_VARIABLE_MISSPELT] = {
+	"slurm-variable-misspelt", CHECK_GROUP_LAUNCHERS, DIAG_ERROR, CHECK_FIXABLE,
+	"the name of a variable is near one of Slurm's, and is none",
+	"a shell expands what is not set to nothing, without a word: an option gets no value, or "
+	"the next word as its value. The names are those of srun.1, sbatch.1 and salloc.1; "
+	"names that a site may set itself are passed over",
+	"write the name as srun(1) has it",
+	NODES_2X4 MASTER PORT
+	"srun -c 32 bash -c 'torchrun --nnodes=2 --nproc_per_node=4 --node_rank=$SLURM_NODE_ID "
+	STATIC " train.py'\n",
+	NODES_2X4 MASTER PORT
+	"srun -c 32 bash -c 'torchrun --nnodes=2 --nproc_per_node=4 --node_rank=$SLURM_NODEID "
+	STATIC " train.py'\n"},
 [RULE_NTASKS_UNSET_IN_BATCH] = {
 	"ntasks-unset-in-batch", CHECK_GROUP_LAUNCHERS, DIAG_WARNING, 0,
 	"SLURM_NTASKS is not set in the batch shell of this job",
@@ -830,6 +855,25 @@ const struct check_rule check_rules[] = {
 	WORKERS_2X4 "export MASTER_ADDR=$(echo $SLURM_JOB_NODELIST | cut -d, -f1)\n" PORT
 	"srun -c 8 bash -c '" RANKS " python train.py'\n",
 	WORKERS_2X4 MASTER PORT "srun -c 8 bash -c '" RANKS " python train.py'\n"},
+[RULE_MASTER_NOT_FIRST_HOST] = {
+	"master-not-first-host", CHECK_GROUP_RENDEZVOUS, DIAG_ERROR, 0,
+	"the address of the master is not that of the first host",
+	"Slurm puts rank 0 on the first host of the list, and rank 0 listens: at another one "
+	"nobody answers, and two names in one variable are no name",
+	"scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1",
+	WORKERS_2X4
+	"export MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | tail -n 1)\n" PORT
+	"srun -c 8 bash -c '" RANKS " python train.py'\n",
+	WORKERS_2X4 MASTER PORT "srun -c 8 bash -c '" RANKS " python train.py'\n"},
+[RULE_MASTER_FIXED] = {
+	"master-fixed", CHECK_GROUP_RENDEZVOUS, DIAG_WARNING, 0,
+	"the address of the master is written into the script",
+	"the job gets the nodes that are free; without --nodelist the host in the script is "
+	"seldom one of them, and the ranks wait for it until their time-out",
+	"scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1",
+	WORKERS_2X4 "export MASTER_ADDR=gpu01\n" PORT
+	"srun -c 8 bash -c '" RANKS " python train.py'\n",
+	WORKERS_2X4 MASTER PORT "srun -c 8 bash -c '" RANKS " python train.py'\n"},
 [RULE_MASTER_MISSING] = {
 	"master-missing", CHECK_GROUP_RENDEZVOUS, DIAG_ERROR, 0,
 	"nobody says where the ranks of several nodes meet",
@@ -839,6 +883,18 @@ const struct check_rule check_rules[] = {
 	NODES_2X4 "srun -c 32 torchrun --nnodes=2 --nproc_per_node=4 train.py\n",
 	NODES_2X4 MASTER PORT
 	"srun -c 32 torchrun --nnodes=2 --nproc_per_node=4 " C10D " train.py\n"},
+[RULE_PORT_MISSING] = {
+	"port-missing", CHECK_GROUP_RENDEZVOUS, DIAG_ERROR, 0,
+	"the port is empty",
+	"torchrun ends with `invalid int value: ''`, or with `The port number of the rendezvous "
+	"endpoint must be an integer`; env:// with `MASTER_PORT expected, but not set`",
+	"20000 + SLURM_JOB_ID % 10000",
+	NODES_2X4 MASTER
+	"srun -c 32 bash -c 'torchrun --nnodes=2 --nproc_per_node=4 --node_rank=$SLURM_NODEID "
+	"--master_addr=$MASTER_ADDR --master_port= train.py'\n",
+	NODES_2X4 MASTER PORT
+	"srun -c 32 bash -c 'torchrun --nnodes=2 --nproc_per_node=4 --node_rank=$SLURM_NODEID "
+	STATIC " train.py'\n"},
 [RULE_PORT_OUT_OF_RANGE] = {
 	"port-out-of-range", CHECK_GROUP_RENDEZVOUS, DIAG_ERROR, 0,
 	"the port can be above 65535",
@@ -960,6 +1016,16 @@ const struct check_rule check_rules[] = {
 /*
  * Devices.
  */
+[RULE_TASKS_TAKE_ONE_GPU] = {
+	"tasks-take-one-gpu", CHECK_GROUP_DEVICES, DIAG_ERROR, 0,
+	"tasks of a node are told to take the same GPU, or one that it does not have",
+	"all ranks compute on one GPU and run out of its memory, or NCCL ends with `Duplicate "
+	"GPU detected`; a number behind the last one is an `invalid device ordinal`",
+	"LOCAL_RANK=$SLURM_LOCALID inside the step, and no mask",
+	WORKERS_4 MASTER PORT
+	"srun -c 8 bash -c 'RANK=$SLURM_PROCID WORLD_SIZE=$SLURM_NTASKS LOCAL_RANK=0 "
+	"python train.py'\n",
+	WORKERS_4 MASTER PORT "srun -c 8 bash -c '" RANKS " python train.py'\n"},
 [RULE_GPUS_PER_TASK_LOCALID] = {
 	"gpus-per-task-localid", CHECK_GROUP_DEVICES, DIAG_ERROR, 0,
 	"a device is chosen by local rank where each task sees one GPU",
@@ -1015,6 +1081,15 @@ const struct check_rule check_rules[] = {
 	"srun -c 8 bash -c 'export ROCR_VISIBLE_DEVICES=1 HIP_VISIBLE_DEVICES=1; python run.py'\n",
 	"#SBATCH --ntasks=1\n#SBATCH --gpus-per-node=2\n#SBATCH -c 8\n"
 	"srun -c 8 bash -c 'export ROCR_VISIBLE_DEVICES=1; python run.py'\n"},
+[RULE_CONTAINER_WITHOUT_GPUS] = {
+	"container-without-gpus", CHECK_GROUP_DEVICES, DIAG_WARNING, CHECK_FIXABLE,
+	"a container does not get the job's GPUs",
+	"without --nv or --rocm, Apptainer and Singularity leave the driver's libraries out, and "
+	"the program finds no GPU, unless the site has `always use nv` in apptainer.conf; docker "
+	"and podman leave out the devices, too",
+	"add --nv, or --rocm for AMD's",
+	ONE_TASK "#SBATCH --gpus-per-node=1\nsrun -c 8 apptainer exec a.sif python train.py\n",
+	ONE_TASK "#SBATCH --gpus-per-node=1\nsrun -c 8 apptainer exec --nv a.sif python train.py\n"},
 /*
  * The job and its shell.
  */

@@ -106,6 +106,9 @@ static const struct tool tools[] = {
 	/* Lightning's, which calls torchrun (lightning/fabric/cli.py). */
 	{"fabric", "run", LAUNCHER, CHECK_TORCHRUN, "-h --help ",
 	 .everything_valued = true},
+	/* The same by its older name, `lightning run model`. */
+	{"lightning", "run", LAUNCHER, CHECK_TORCHRUN, "-h --help ",
+	 .everything_valued = true},
 	{"accelerate", "launch", LAUNCHER, CHECK_ACCELERATE, ACCELERATE,
 	 .everything_valued = true},
 	{"accelerate-launch", NULL, LAUNCHER, CHECK_ACCELERATE, ACCELERATE,
@@ -954,6 +957,10 @@ void check_tool_follow(struct check_follow *follow, struct check_command *comman
 			       command->words[first].length))
 			tool = NULL;
 		first++;
+		if (tool && first < command->words_count &&
+		    strcmp(tool->name, "lightning") == 0 &&
+		    strcmp(command->words[first].text, "model") == 0)
+			first++;
 	}
 	if (!tool) {
 		follow_program(follow, command);

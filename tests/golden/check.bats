@@ -60,9 +60,10 @@ says() {
 	srank check --format=gcc "$1" | grep -qE "^$1:$2:[0-9]+: [a-z]+: .*\[$3\]$"
 }
 
-# severity SCRIPT RULE: as gcc's lines have it.
+# severity '[OPTION...] SCRIPT' RULE: as gcc's lines have it.
 severity() {
-	srank check --format=gcc "$1" | sed -nE "s/^[^:]*:[0-9]+:[0-9]+: ([a-z]+): .*\\[$2\\]\$/\1/p" | sort -u | paste -sd,
+	# shellcheck disable=SC2086 # words
+	srank check --format=gcc $1 | sed -nE "s/^[^:]*:[0-9]+:[0-9]+: ([a-z]+): .*\\[$2\\]\$/\1/p" | sort -u | paste -sd,
 }
 
 @test "severities follow what happens" {
@@ -89,6 +90,13 @@ severity() {
 	sed 's,[.]/a,python a.py,' mpi.sbatch >python.sbatch
 	[[ $(severity mpi.sbatch gpu-bind-closest) == note ]]
 	[[ $(severity python.sbatch gpu-bind-closest) == warning ]]
+	# srun takes --cpus-per-task from the job but in 22.05 to 23.02.
+	printf '%s\n' '#!/bin/bash' '#SBATCH --ntasks=2 --cpus-per-task=4' 'srun ./a' >cpus.sbatch
+	[[ $(severity cpus.sbatch srun-without-cpus-per-task) == note ]]
+	[[ $(severity '--slurm=22.05 cpus.sbatch' srun-without-cpus-per-task) == warning ]]
+	[[ $(severity '--slurm=23.02 cpus.sbatch' srun-without-cpus-per-task) == warning ]]
+	[[ $(severity '--slurm=23.11 cpus.sbatch' srun-without-cpus-per-task) == '' ]]
+	[[ $(severity '--slurm=21.08 cpus.sbatch' srun-without-cpus-per-task) == '' ]]
 	# One task that is told to have one CPU may be meant so.
 	printf '%s\n' '#!/bin/bash' '#SBATCH --ntasks=1 --gpus-per-node=1 --cpus-per-task=1' 'srun python a.py' >one.sbatch
 	sed 's/ntasks=1/ntasks=2/' one.sbatch >two.sbatch
@@ -148,9 +156,11 @@ job() {
 	job 'srun -c 4 ./solver'
 	srank check job.sbatch
 	job 'srun ./solver'
-	srank check job.sbatch
-	run srank check --strict job.sbatch
+	srank check --slurm=22.05 job.sbatch
+	run srank check --slurm=22.05 --strict job.sbatch
 	[[ $status -eq 1 ]]
+	# Of a version that nobody names this is a note.
+	srank check --strict job.sbatch
 	job 'srun -c 4 mpirun -np 2 ./solver'
 	run srank check job.sbatch
 	[[ $status -eq 1 ]]
@@ -246,7 +256,7 @@ job() {
 	[[ -x /usr/bin/python3 ]] || skip 'SKIPPED, NOT PASSED: no python3 to read SARIF with'
 	job 'srun mpirun -np 2 ./solver'
 	mv job.sbatch 'my job.sbatch'
-	srank check --format=sarif 'my job.sbatch' >out.sarif || true
+	srank check --slurm=22.05 --format=sarif 'my job.sbatch' >out.sarif || true
 	/usr/bin/python3 - out.sarif <<-'END'
 		import json, sys
 		log = json.load(open(sys.argv[1], encoding='utf-8'))
@@ -273,7 +283,7 @@ job() {
 
 @test "gcc: one line for each finding" {
 	job 'srun mpirun -np 2 ./solver'
-	run srank check --format=gcc job.sbatch
+	run srank check --slurm=22.05 --format=gcc job.sbatch
 	[[ ${#lines[@]} -eq 2 ]]
 	[[ ${lines[0]} =~ ^job\.sbatch:4:1:\ warning:\ .*\ \[srun-without-cpus-per-task\]$ ]]
 }
