@@ -62,16 +62,23 @@ static int name_missing(struct exec_pmix *pmix, const struct launch_facts *facts
 {
 	uint32_t last = facts->rank == 0 ? facts->ntasks - 1 : 0, count = 0;
 	char names[MISSING_SHOWN * 11 + 8] = "";
+	uint32_t *ranks;
 	char **here;
 	size_t length = 0;
 
 	if (last >= MISSING_MAX)
 		last = MISSING_MAX - 1;
 	here = calloc(last + 1, sizeof(*here));
-	if (!here || exec_pmix_gather(pmix, EXEC_PMIX_HERE, 0, last, ANSWER_TIME, here)) {
+	ranks = calloc(last + 1, sizeof(*ranks));
+	for (uint32_t rank = 0; ranks && rank <= last; rank++)
+		ranks[rank] = rank;
+	if (!here || !ranks ||
+	    exec_pmix_gather(pmix, EXEC_PMIX_HERE, ranks, last + 1, ANSWER_TIME, here)) {
 		free(here);
+		free(ranks);
 		return -ENOMEM;
 	}
+	free(ranks);
 	for (uint32_t rank = 0; rank <= last; rank++) {
 		if (!here[rank] && rank != facts->rank && count++ < MISSING_SHOWN)
 			length += snprintf(names + length, sizeof(names) - length,

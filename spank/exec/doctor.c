@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The order of an examination. With PMIx: all tell where they listen, one fence; each
- * node tries the ways to the others, and every task looks about; records are put where
- * they are, one fence; rank 0 asks for them and judges; a last fence keeps the servers
- * until it has. Without PMIx, or when it does not bring the ranks together, the records
- * come over the connection that is tested.
+ * node tries the ways to the others, and every task looks about; the records go straight
+ * to rank 0, and by PMIx only where no such way is open, for PMIx brings them to every
+ * node; one fence, and rank 0 judges; a last fence keeps the servers until it has.
+ * Without PMIx, or when it does not bring the ranks together, the same without fences.
  */
 #include "spank/exec/doctor.h"
 
@@ -19,6 +19,7 @@
 #include "spank/exec/record.h"
 #include "spank/exec/server.h"
 #include "spank/exec/source.h"
+#include "spank/exec/wait.h"
 #include "spank/launch/environment.h"
 #include "spank/launch/report.h"
 
@@ -42,6 +43,9 @@
 /* For the records of those that have come to the fence, and for the last fence. */
 #define ANSWER_TIME 5
 
+/* Records a rank: an answer that was lost on its way brings the record again. */
+#define RECORDS_ROOM 2
+
 #define KEY_RECORD "srank.record"
 
 /* Between a record and the listing of its trees, where they travel together. */
@@ -61,7 +65,6 @@ struct patient {
 	struct launch_gpus *gpus;
 	struct launch_error refused; /* by the rules of the launch */
 	bool meshed;                 /* PMIx has brought the ranks together */
-	bool called;                 /* some came without it all the same */
 	char *record;
 	char *listing;        /* of the trees; "" without */
 	unsigned int seconds; /* that the others are waited for */
@@ -75,26 +78,6 @@ static void say(const char *line)
 
 /* ---- the facts ---- */
 
-static int connect_pmix(struct patient *patient, struct launch_error *err)
-{
-	struct launch_error text = {""};
-	bool foreign = exec_source_has_server() && !exec_source_is_slurm();
-	int r;
-
-	if (!exec_source_has_server())
-		return 0;
-	r = patient->doctor->pmix ? exec_pmix_open(&patient->pmix, &text) : -ENOTSUP;
-	if (r == -ENOTSUP && !foreign)
-		return 0;
-	if (r == -ENOTSUP && !patient->doctor->pmix)
-		return launch_error_set(err, r,
-					"these ranks are not Slurm's, and only "
-					"PMIx tells where they are");
-	return r ? launch_error_set(err, r, "%s%s", text.text,
-				    foreign ? "" : " (--no-pmix does without)")
-		 : 0;
-}
-
 /* The launcher that the plugin has served. */
 static void take_launcher(struct patient *patient)
 {
@@ -106,7 +89,9 @@ static void take_launcher(struct patient *patient)
 
 static int open_patient(struct patient *patient, struct launch_error *err)
 {
-	int r = connect_pmix(patient, err);
+	unsigned int seconds = patient->doctor->timeout;
+	int r = exec_source_connect(&patient->pmix, patient->doctor->pmix,
+				    seconds ? seconds : COME_TIME, NULL, err);
 
 	if (r == 0)
 		r = exec_source_open(&patient->source, patient->pmix, err);
@@ -120,9 +105,7 @@ static int open_patient(struct patient *patient, struct launch_error *err)
 		launch_environment_is_marked(exec_source_get, &patient->source);
 	if (patient->meeting.served)
 		take_launcher(patient);
-	patient->seconds = patient->doctor->timeout ? patient->doctor->timeout
-			   : patient->pmix          ? COME_TIME
-						    : CALL_TIME;
+	patient->seconds = seconds ? seconds : patient->pmix ? COME_TIME : CALL_TIME;
 	/* With PMIx all have had their time when it comes to that. */
 	patient->call = patient->seconds < CALL_TIME || !patient->pmix ? patient->seconds
 								       : CALL_TIME;
@@ -256,6 +239,10 @@ static int make_record(struct patient *patient, struct sockaddr_storage *reached
 	exec_probe_task(&probe, out);
 	if (launch_error_is_set(&patient->refused))
 		exec_record_put(out, "error", "%s", patient->refused.text);
+	/* PMIx may miss this one and bring rank 0 on, as when one server turns another
+	 * away. */
+	if (patient->pmix && !patient->meshed)
+		exec_record_put(out, "apart", "1");
 	if (patient->facts.rank == 0) {
 		exec_record_put(out, "head", "1");
 		if (patient->meeting.held[0])
@@ -291,7 +278,7 @@ static char *fetch_listing(const struct patient *patient,
 			   const struct exec_record *record)
 {
 	struct exec_target target = {
-		.token = patient->meeting.token,
+		.token = exec_meeting_token(&patient->meeting),
 		.op = EXEC_WIRE_LISTING,
 	};
 
@@ -362,7 +349,7 @@ static bool judge(struct patient *patient, char *const *texts, char *const *list
 		.records = records,
 		.port = patient->meeting.port,
 		.meshed = patient->meshed,
-		.apart = patient->pmix && (!patient->meshed || patient->called),
+		.apart = patient->pmix && !patient->meshed,
 		.seconds = patient->seconds,
 		.trees = doctor->trees,
 		.trees_count = doctor->trees_count,
@@ -373,8 +360,10 @@ static bool judge(struct patient *patient, char *const *texts, char *const *list
 
 	if (records && differences) {
 		for (uint32_t rank = 0; rank < ntasks; rank++) {
-			if (texts[rank])
-				exec_record_read(&records[rank], texts[rank]);
+			if (!texts[rank])
+				continue;
+			exec_record_read(&records[rank], texts[rank]);
+			world.apart |= exec_record_get(&records[rank], "apart") != NULL;
 		}
 		launch_make_printable(patient->meeting.addr);
 		world.addr = patient->meeting.addr[0] ? patient->meeting.addr : NULL;
@@ -397,7 +386,7 @@ static bool judge(struct patient *patient, char *const *texts, char *const *list
 static unsigned int working_time(const struct patient *patient)
 {
 	return (patient->meshed ? patient->seconds : patient->call) +
-	       2 * EXEC_MEET_TIME / 1000 +
+	       exec_meeting_time(&patient->meeting, patient->meshed) +
 	       (patient->doctor->trees_count ? TREES_TIME : 0);
 }
 
@@ -420,9 +409,10 @@ static int meet(struct patient *patient, struct launch_error *err)
 	patient->meshed = r == 0;
 	if (r || !meeting->sockets_count)
 		return r;
-	r = exec_server_start(&patient->server, meeting->sockets, meeting->sockets_count,
-			      meeting->token,
-			      patient->facts.rank == 0 ? patient->facts.ntasks : 0);
+	r = exec_server_start(
+		&patient->server, meeting->sockets, meeting->sockets_count,
+		&meeting->tokens,
+		patient->facts.rank == 0 ? RECORDS_ROOM * patient->facts.ntasks : 0);
 	return r ? launch_error_set(err, r, "cannot listen: %s", strerror(-r)) : 0;
 }
 
@@ -451,18 +441,37 @@ static void sort_texts(char **came, uint32_t count, char **texts, char **listing
 	}
 }
 
-/*
- * Those that PMIx has missed while it brought rank 0 on, as when one server turns another
- * away, have called by now.
- */
-static void add_callers(struct patient *patient, char **texts)
+/* What came straight, by rank. */
+static void take_records(struct patient *patient, unsigned int seconds, uint32_t count,
+			 char **texts, char **listings)
 {
 	char **came = NULL;
-	uint32_t count = exec_server_collect(patient->server, 0, 0, &came);
 
-	patient->called = count > 0;
-	sort_texts(came, count, texts, NULL, patient->facts.ntasks);
+	count = exec_server_collect(patient->server, count, seconds, &came);
+	sort_texts(came, count, texts, listings, patient->facts.ntasks);
 	free(came);
+}
+
+/* Asks PMIx for those that did not. */
+static int ask_for_missing(struct patient *patient, char **texts)
+{
+	const uint32_t ntasks = patient->facts.ntasks;
+	uint32_t *ranks = calloc(ntasks, sizeof(*ranks)), count = 0;
+	char **found = calloc(ntasks, sizeof(*found));
+	int r = -ENOMEM;
+
+	for (uint32_t rank = 0; ranks && rank < ntasks; rank++) {
+		if (!texts[rank])
+			ranks[count++] = rank;
+	}
+	if (ranks && found)
+		r = exec_pmix_gather(patient->pmix, KEY_RECORD, ranks, count, ANSWER_TIME,
+				     found);
+	for (uint32_t i = 0; r == 0 && i < count; i++)
+		texts[ranks[i]] = found[i];
+	free(ranks);
+	free(found);
+	return r;
 }
 
 static bool gather(struct patient *patient)
@@ -471,14 +480,16 @@ static bool gather(struct patient *patient)
 	char **texts = calloc(ntasks, sizeof(*texts));
 	bool fine = false;
 
-	if (!texts || exec_pmix_gather(patient->pmix, KEY_RECORD, 0, ntasks - 1,
-				       ANSWER_TIME, texts)) {
-		say("out of memory");
-	} else {
-		free(texts[0]);
+	if (texts)
 		texts[0] = strdup(patient->record);
-		add_callers(patient, texts);
-		fine = judge(patient, texts, NULL);
+	if (texts && texts[0]) {
+		take_records(patient, 0, 0, texts, NULL);
+		if (ask_for_missing(patient, texts) == 0)
+			fine = judge(patient, texts, NULL);
+		else
+			say("out of memory");
+	} else {
+		say("out of memory");
 	}
 	free_list(texts, ntasks);
 	return fine;
@@ -487,14 +498,16 @@ static bool gather(struct patient *patient)
 static int examine_with_pmix(struct patient *patient, struct launch_error *err)
 {
 	struct launch_error ignored = {""};
+	struct sockaddr_storage reached = {0};
 	bool fine = true, complete;
 	int r = meet(patient, err);
 
 	if (r)
 		return r;
 	find_environment(patient);
-	r = make_record(patient, NULL);
-	if (r == 0 &&
+	r = make_record(patient, &reached);
+	if (r == 0 && patient->facts.rank != 0 &&
+	    !exec_meeting_send(&patient->meeting, &reached, patient->record) &&
 	    exec_pmix_put(patient->pmix, EXEC_PMIX_ALL, KEY_RECORD, patient->record))
 		r = launch_error_set(err, -EIO, "PMIx: the server takes no value");
 	if (r)
@@ -514,10 +527,9 @@ static int examine_with_pmix(struct patient *patient, struct launch_error *err)
 static int collect(struct patient *patient, struct launch_error *err)
 {
 	const uint32_t ntasks = patient->facts.ntasks;
-	char **texts = calloc(ntasks, sizeof(*texts)), **came = NULL;
+	char **texts = calloc(ntasks, sizeof(*texts));
 	char **listings = calloc(ntasks, sizeof(*listings));
 	bool hidden = patient->meeting.held[0] || !patient->meeting.addr[0];
-	uint32_t count;
 	bool fine;
 
 	if (!texts || !listings) {
@@ -525,12 +537,10 @@ static int collect(struct patient *patient, struct launch_error *err)
 		free(listings);
 		return -ENOMEM;
 	}
-	/* To a port that is held, or an address that is not known, nobody can come. */
-	count = exec_server_collect(patient->server, hidden ? 0 : ntasks - 1,
-				    working_time(patient), &came);
-	sort_texts(came, count, texts, listings, ntasks);
-	free(came);
 	texts[0] = strdup(patient->record);
+	/* To a port that is held, or an address that is not known, nobody can come. */
+	take_records(patient, working_time(patient), hidden ? 0 : ntasks - 1, texts,
+		     listings);
 	fine = judge(patient, texts, listings);
 	free_list(texts, ntasks);
 	free(listings);
@@ -577,22 +587,14 @@ static char *join(const struct patient *patient)
 	return text;
 }
 
-static bool send_record(const struct patient *patient,
-			const struct sockaddr_storage *address)
+static bool send_joined(const struct patient *patient,
+			const struct sockaddr_storage *reached)
 {
 	char *text = join(patient);
-	struct exec_target target = {
-		.address = *address,
-		.token = patient->meeting.token,
-		.op = EXEC_WIRE_RECORD,
-		.text = text,
-	};
+	bool sent = text && exec_meeting_send(&patient->meeting, reached, text);
 
-	if (!text)
-		return false;
-	exec_reach(&target, 1, EXEC_MEET_TIME);
 	free(text);
-	return target.reached == EXEC_REACHED;
+	return sent;
 }
 
 static int examine_alone(struct patient *patient, struct launch_error *err)
@@ -606,8 +608,8 @@ static int examine_alone(struct patient *patient, struct launch_error *err)
 		launch_cpuset_affinity(0, &patient->masks[0]);
 	if (meeting->sockets_count)
 		r = exec_server_start(&patient->server, meeting->sockets,
-				      meeting->sockets_count, meeting->token,
-				      patient->facts.ntasks);
+				      meeting->sockets_count, &meeting->tokens,
+				      RECORDS_ROOM * patient->facts.ntasks);
 	if (r)
 		return launch_error_set(err, r, "cannot listen: %s", strerror(-r));
 	/* After that: a slow resolver here is not to keep the others waiting. */
@@ -618,21 +620,9 @@ static int examine_alone(struct patient *patient, struct launch_error *err)
 		return r;
 	if (patient->facts.rank == 0)
 		return collect(patient, err);
-	if (!reached.ss_family || !send_record(patient, &reached))
+	if (!send_joined(patient, &reached))
 		tell_alone(patient);
 	return 0;
-}
-
-/*
- * srun drops what it has not read from its tasks when the step is ended for one of them
- * (client_io_handler_abort(), called in Slurm's src/api/step_launch.c): this is its time
- * to read.
- */
-static void let_report_through(void)
-{
-	const struct timespec lead = {.tv_nsec = 300 * 1000 * 1000};
-
-	nanosleep(&lead, NULL);
 }
 
 int exec_doctor(const struct exec_doctor *doctor)
@@ -672,7 +662,7 @@ int exec_doctor(const struct exec_doctor *doctor)
 			say(err.text);
 	}
 	if (r)
-		let_report_through();
+		exec_let_through();
 	if (r < 0 && r != -EINVAL && patient.pmix)
 		exec_pmix_abort(patient.pmix);
 	else

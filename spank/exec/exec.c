@@ -188,7 +188,7 @@ int exec_program(const struct exec_options *options, char **program)
 		bool wanted = options->pmix && exec_source_has_server() &&
 			      !leaves_pmix(options, program);
 
-		r = exec_source_connect(&pmix, wanted,
+		r = exec_source_connect(&pmix, wanted, options->timeout,
 					options->settings.verbose ? say : NULL, &err);
 		if (r == 0)
 			r = prepare(options, pmix, &err);

@@ -550,6 +550,7 @@ static const struct {
 	{"filtered", FILTERED, "no answer", "does not answer"},
 	{"other", OTHER_PROGRAM, "another program",
 	 "answers, but it is no rank of this step"},
+	{"no-address", NOT_TESTED, "no address of it is known", "has told no address"},
 	{"failed", NOT_TESTED, "not tested", "could not be tried"},
 };
 

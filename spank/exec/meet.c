@@ -7,6 +7,7 @@
 
 #include "spank/exec/reach.h"
 #include "spank/exec/record.h"
+#include "spank/exec/wait.h"
 #include "spank/launch/port_test.h"
 
 #include <ctype.h>
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -25,6 +27,17 @@
 
 /* Between two attempts where rank 0 may not have come yet, in ms. */
 #define AGAIN_TIME 200
+
+/* How long the leaders' addresses may take, where each node has its own, in seconds. */
+#define ADDRESSES_TIME 5
+
+/*
+ * So many connections at once are sure of a place in the queue of rank 0
+ * (net.core.somaxconn, which Linux 5.4 raised from 128 to 4096). More than that come one
+ * crowd after the other, in ms, and once more when there was no answer.
+ */
+#define CROWD      128
+#define CROWD_TIME 5
 
 /* ---- who has a port ---- */
 
@@ -281,13 +294,17 @@ int exec_meeting_open(struct exec_meeting *meeting, bool alone, struct launch_er
 
 	meeting->leader = meeting->facts->local_rank == 0;
 	/* All ranks know it, and no other step has it. */
-	meeting->token = (uint64_t)meeting->facts->job_id << 32 | meeting->facts->step_id;
+	meeting->tokens.step =
+		(uint64_t)meeting->facts->job_id << 32 | meeting->facts->step_id;
 	settle_address(meeting, err);
 	if (meeting->facts->rank == 0) {
 		fd = open_port(meeting, alone, err);
 		if (fd < 0)
 			return fd;
 		meeting->sockets[meeting->sockets_count++] = fd;
+		if (!alone && getrandom(&meeting->tokens.secret,
+					sizeof(meeting->tokens.secret), 0) < 0)
+			meeting->tokens.secret = 0;
 	}
 	if (!alone && meeting->addr[0] && meeting->leader)
 		exec_resolve(meeting->addr, EXEC_MEET_TIME, &meeting->master);
@@ -310,7 +327,7 @@ int exec_meeting_put(const struct exec_meeting *meeting, struct exec_pmix *pmix,
 
 	if (meeting->facts->rank == 0) {
 		snprintf(text, sizeof(text), "%u %u %016" PRIx64, meeting->port,
-			 meeting->open_port, meeting->token);
+			 meeting->open_port, meeting->tokens.secret);
 		r = exec_pmix_put(pmix, EXEC_PMIX_ALL, KEY_PORT, text);
 	}
 	if (r == 0 && meeting->leader) {
@@ -325,7 +342,7 @@ int exec_meeting_get(struct exec_meeting *meeting, struct exec_pmix *pmix,
 		     struct launch_error *err)
 {
 	unsigned int port, open_port;
-	uint64_t token;
+	uint64_t secret;
 	char *text;
 	int fields;
 
@@ -333,17 +350,55 @@ int exec_meeting_get(struct exec_meeting *meeting, struct exec_pmix *pmix,
 		return launch_error_set(err, -EIO,
 					"PMIx: rank 0's port did not arrive; "
 					"--no-pmix does without");
-	fields = sscanf(text, "%5u %5u %16" SCNx64, &port, &open_port, &token);
+	fields = sscanf(text, "%5u %5u %16" SCNx64, &port, &open_port, &secret);
 	free(text);
 	if (fields != 3 || port > UINT16_MAX || open_port > UINT16_MAX)
 		return launch_error_set(err, -EIO, "PMIx: rank 0's port is no port");
 	meeting->port = (uint16_t)port;
 	meeting->open_port = (uint16_t)open_port;
-	meeting->token = token;
+	meeting->tokens.secret = secret;
+	/* Without it records go by PMIx. */
+	if (exec_pmix_text(pmix, 0, KEY_MESH, &text) == 0) {
+		exec_meeting_parse(text, &meeting->head);
+		free(text);
+	}
 	return 0;
 }
 
 /* ---- trying ---- */
+
+uint64_t exec_meeting_token(const struct exec_meeting *meeting)
+{
+	return meeting->tokens.secret ? meeting->tokens.secret : meeting->tokens.step;
+}
+
+static void sleep_ms(uint32_t milliseconds)
+{
+	const struct timespec time = {milliseconds / 1000,
+				      (long)(milliseconds % 1000) * 1000000};
+
+	nanosleep(&time, NULL);
+}
+
+static void wait_for_turn(const struct exec_meeting *meeting)
+{
+	sleep_ms(meeting->facts->rank / CROWD * CROWD_TIME);
+}
+
+static bool is_crowded(const struct exec_meeting *meeting)
+{
+	return meeting->facts->ntasks > CROWD;
+}
+
+/* To rank 0, and there with the record; meshed, also to the others and by another way. */
+unsigned int exec_meeting_time(const struct exec_meeting *meeting, bool meshed)
+{
+	const unsigned int tries = (meshed ? 4 : 2) * (is_crowded(meeting) ? 2 : 1);
+
+	return (tries * EXEC_MEET_TIME + meeting->facts->ntasks / CROWD * CROWD_TIME) /
+		       1000 +
+	       (meshed ? ADDRESSES_TIME : 0);
+}
 
 static void put_addresses(FILE *out, const char *key,
 			  const struct exec_resolved *resolved)
@@ -371,7 +426,7 @@ static const struct exec_target *try_addresses(const struct exec_meeting *meetin
 	for (uint32_t i = 0; i < count; i++) {
 		targets[i].address = meeting->master.address[i];
 		exec_address_set_port(&targets[i].address, meeting->open_port);
-		targets[i].token = meeting->token;
+		targets[i].token = exec_meeting_token(meeting);
 		targets[i].op = EXEC_WIRE_PING;
 	}
 	exec_reach(targets, count, EXEC_MEET_TIME);
@@ -385,10 +440,10 @@ static const struct exec_target *try_addresses(const struct exec_meeting *meetin
 bool exec_meeting_reach(const struct exec_meeting *meeting, unsigned int seconds,
 			FILE *out, struct sockaddr_storage *reached)
 {
-	const struct timespec pause = {.tv_nsec = AGAIN_TIME * 1000000L};
 	struct exec_target targets[EXEC_ADDRESSES_MAX];
 	const struct exec_target *best;
-	struct timespec start, time;
+	bool again = is_crowded(meeting);
+	time_t until = exec_seconds_now() + (time_t)seconds;
 	char address[64];
 
 	put_addresses(out, "master.addresses", &meeting->master);
@@ -399,14 +454,15 @@ bool exec_meeting_reach(const struct exec_meeting *meeting, unsigned int seconds
 	}
 	if (!meeting->open_port)
 		return false;
-	clock_gettime(CLOCK_MONOTONIC, &start);
+	wait_for_turn(meeting);
 	for (;;) {
 		best = try_addresses(meeting, targets);
-		clock_gettime(CLOCK_MONOTONIC, &time);
-		if (best->reached != EXEC_REFUSED ||
-		    time.tv_sec - start.tv_sec >= (time_t)seconds)
+		if (best->reached == EXEC_FILTERED && again)
+			again = false;
+		else if (best->reached == EXEC_REFUSED && exec_seconds_now() < until)
+			sleep_ms(AGAIN_TIME);
+		else
 			break;
-		nanosleep(&pause, NULL);
 	}
 	exec_address_text(&best->address, address, sizeof(address));
 	exec_record_put(out, "reach", "%s", exec_reached_names[best->reached]);
@@ -422,6 +478,31 @@ bool exec_meeting_reach(const struct exec_meeting *meeting, unsigned int seconds
 	if (reached)
 		*reached = best->address;
 	return true;
+}
+
+bool exec_meeting_send(const struct exec_meeting *meeting,
+		       const struct sockaddr_storage *reached, const char *text)
+{
+	const struct sockaddr_storage *const ways[] = {reached, &meeting->head};
+
+	wait_for_turn(meeting);
+	for (size_t way = 0; way < sizeof(ways) / sizeof(*ways); way++) {
+		struct exec_target target = {
+			.address = *ways[way],
+			.token = exec_meeting_token(meeting),
+			.op = EXEC_WIRE_RECORD,
+			.text = text,
+		};
+
+		if (!target.address.ss_family)
+			continue;
+		exec_reach(&target, 1, EXEC_MEET_TIME);
+		if (target.reached == EXEC_FILTERED && is_crowded(meeting))
+			exec_reach(&target, 1, EXEC_MEET_TIME);
+		if (target.reached == EXEC_REACHED)
+			return true;
+	}
+	return false;
 }
 
 int exec_meeting_parse(const char *text, struct sockaddr_storage *address)
@@ -445,18 +526,6 @@ static bool is_mine(uint32_t node, uint32_t other, uint32_t count)
 	return distance && (distance & (distance - 1)) == 0;
 }
 
-static int find_listener(struct exec_pmix *pmix, uint32_t rank,
-			 struct sockaddr_storage *address)
-{
-	char *text;
-	int r = exec_pmix_text(pmix, rank, KEY_MESH, &text);
-
-	if (r == 0)
-		r = exec_meeting_parse(text, address);
-	free(text);
-	return r;
-}
-
 /* The lowest rank of each node, which is its first task. */
 static uint32_t *find_leaders(const struct exec_layout *layout)
 {
@@ -467,21 +536,29 @@ static uint32_t *find_leaders(const struct exec_layout *layout)
 	return leaders;
 }
 
-static void put_mesh(FILE *out, const struct exec_layout *layout,
-		     const struct exec_target *targets, const uint32_t *nodes,
-		     uint32_t count)
+/* The nodes that this one tries. */
+struct mesh {
+	const struct exec_layout *layout;
+	uint32_t count;
+	uint32_t *nodes; /* in the layout */
+	struct exec_target *targets;
+};
+
+static void put_mesh(const struct mesh *mesh, FILE *out)
 {
 	char *failed = NULL;
 	size_t size;
 	FILE *list = open_memstream(&failed, &size);
 	bool some = false;
 
-	exec_record_put(out, "mesh.pairs", "%" PRIu32, count);
-	for (uint32_t i = 0; list && i < count; i++) {
-		if (targets[i].reached == EXEC_REACHED)
+	exec_record_put(out, "mesh.pairs", "%" PRIu32, mesh->count);
+	for (uint32_t i = 0; list && i < mesh->count; i++) {
+		enum exec_reached reached = mesh->targets[i].reached;
+
+		if (reached == EXEC_REACHED)
 			continue;
-		fprintf(list, "%s%s %s", some ? "," : "", layout->nodes[nodes[i]],
-			exec_reached_names[targets[i].reached]);
+		fprintf(list, "%s%s %s", some ? "," : "",
+			mesh->layout->nodes[mesh->nodes[i]], exec_reached_names[reached]);
 		some = true;
 	}
 	if (list && fclose(list) == 0 && some)
@@ -489,30 +566,61 @@ static void put_mesh(FILE *out, const struct exec_layout *layout,
 	free(failed);
 }
 
+static void choose_nodes(struct mesh *mesh, uint32_t here)
+{
+	const uint32_t count = mesh->layout->nnodes;
+
+	for (uint32_t node = 0; node < count; node++) {
+		if (is_mine(here, node, count))
+			mesh->nodes[mesh->count++] = node;
+	}
+}
+
+/* All at once: one that cannot be had is not to hold up the others. */
+static int find_targets(const struct exec_meeting *meeting, struct exec_pmix *pmix,
+			struct mesh *mesh)
+{
+	uint32_t *leaders = find_leaders(mesh->layout);
+	uint32_t *ranks = calloc(mesh->count + 1, sizeof(*ranks));
+	char **texts = calloc(mesh->count + 1, sizeof(*texts));
+	int r = -ENOMEM;
+
+	for (uint32_t i = 0; leaders && ranks && i < mesh->count; i++)
+		ranks[i] = leaders[mesh->nodes[i]];
+	if (leaders && ranks && texts)
+		r = exec_pmix_gather(pmix, KEY_MESH, ranks, mesh->count, ADDRESSES_TIME,
+				     texts);
+	for (uint32_t i = 0; r == 0 && i < mesh->count; i++) {
+		mesh->targets[i].token = exec_meeting_token(meeting);
+		mesh->targets[i].op = EXEC_WIRE_PING;
+		if (texts[i])
+			exec_meeting_parse(texts[i], &mesh->targets[i].address);
+		free(texts[i]);
+	}
+	free(leaders);
+	free(ranks);
+	free(texts);
+	return r;
+}
+
 void exec_meeting_mesh(const struct exec_meeting *meeting, struct exec_pmix *pmix,
 		       const struct exec_layout *layout, FILE *out)
 {
-	const uint32_t here = layout->node_of[meeting->facts->rank];
-	struct exec_target *targets = calloc(layout->nnodes, sizeof(*targets));
-	uint32_t *nodes = calloc(layout->nnodes, sizeof(*nodes)), count = 0;
-	uint32_t *leaders = find_leaders(layout);
+	struct mesh mesh = {
+		.layout = layout,
+		.nodes = calloc(layout->nnodes, sizeof(*mesh.nodes)),
+		.targets = calloc(layout->nnodes, sizeof(*mesh.targets)),
+	};
 
-	for (uint32_t node = 0; targets && nodes && leaders && node < layout->nnodes;
-	     node++) {
-		if (!is_mine(here, node, layout->nnodes) ||
-		    find_listener(pmix, leaders[node], &targets[count].address))
-			continue;
-		targets[count].token = meeting->token;
-		targets[count].op = EXEC_WIRE_PING;
-		nodes[count++] = node;
+	if (mesh.nodes && mesh.targets) {
+		choose_nodes(&mesh, layout->node_of[meeting->facts->rank]);
+		if (find_targets(meeting, pmix, &mesh) == 0) {
+			exec_reach(mesh.targets, mesh.count, EXEC_MEET_TIME);
+			put_mesh(&mesh, out);
+		}
 	}
-	if (targets && nodes && leaders) {
-		exec_reach(targets, count, EXEC_MEET_TIME);
-		put_mesh(out, layout, targets, nodes, count);
-	}
-	free(targets);
-	free(nodes);
-	free(leaders);
+	free(mesh.nodes);
+	free(mesh.targets);
 }
 
 /* ---- what the node says of its network ---- */

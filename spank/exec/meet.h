@@ -36,7 +36,7 @@ struct exec_meeting {
 	uint16_t port;
 	/* What is tested. */
 	uint16_t open_port; /* where rank 0 listens: PORT, unless it is held */
-	uint64_t token;
+	struct exec_tokens tokens;
 	int sockets[2];
 	uint32_t sockets_count;
 	uint16_t own_port;           /* of the leader, for the mesh */
@@ -44,7 +44,8 @@ struct exec_meeting {
 	/* As this node sees it. */
 	struct exec_interfaces interfaces;
 	struct exec_resolved master;
-	struct sockaddr_storage own; /* how others come here */
+	struct sockaddr_storage own;  /* how others come here */
+	struct sockaddr_storage head; /* and to rank 0, as it says itself; with PMIx */
 };
 
 /*
@@ -67,6 +68,19 @@ int exec_meeting_get(struct exec_meeting *meeting, struct exec_pmix *pmix,
  * into OUT, as a record. REACHED, unless it is NULL, is the address that was reached. */
 bool exec_meeting_reach(const struct exec_meeting *meeting, unsigned int seconds,
 			FILE *out, struct sockaddr_storage *reached);
+
+/*
+ * Leaves TEXT, a record and shorter than EXEC_RECORD_MAX, with rank 0: by the address
+ * that was REACHED, or by the one that rank 0 has told. False: neither leads there.
+ */
+bool exec_meeting_send(const struct exec_meeting *meeting,
+		       const struct sockaddr_storage *reached, const char *text);
+
+/* What to show to the others: the secret where PMIx has brought it. */
+uint64_t exec_meeting_token(const struct exec_meeting *meeting);
+
+/* How long a task's tries may take in all, in seconds; MESHED: with those by PMIx. */
+unsigned int exec_meeting_time(const struct exec_meeting *meeting, bool meshed);
 
 /* Tries the ways to the other nodes of LAYOUT. */
 void exec_meeting_mesh(const struct exec_meeting *meeting, struct exec_pmix *pmix,

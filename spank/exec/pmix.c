@@ -6,15 +6,17 @@
  */
 #include "spank/exec/pmix.h"
 
+#include "spank/exec/wait.h"
+
 #include <dlfcn.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <pmix.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define LIBRARY "libpmix.so.2"
 
@@ -41,18 +43,17 @@ struct library {
 #undef MEMBER
 };
 
-/* How long another node may take to answer, in seconds. */
+/* How long a server may take to answer, in seconds. */
 #define ANSWER_TIME 10
 
-/* What is waited for; the library's own thread says that it is there. */
+/* What is waited for, one round at a time; the library's threads say that it is there. */
 struct waiting {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
-	bool done; /* the fence */
-	pmix_status_t status;
-	uint32_t round;    /* calls of exec_pmix_gather(), to tell what is late */
-	uint32_t answered; /* questions of the last one */
-	char **texts;      /* its answers; NULL: it has ended */
+	uint32_t round;       /* to tell what is late */
+	uint32_t answered;    /* questions of this round */
+	pmix_status_t status; /* of the last one */
+	char **texts;         /* their values; NULL: there are none to be had */
 };
 
 struct exec_pmix {
@@ -63,7 +64,7 @@ struct exec_pmix {
 	sigset_t blocked;
 };
 
-/* A question of exec_pmix_gather(); lives on when the answer is not waited for. */
+/* Part of what is waited for. */
 struct question {
 	struct waiting *waiting;
 	uint32_t round, index;
@@ -111,45 +112,174 @@ static int fault(const struct exec_pmix *pmix, const char *what, pmix_status_t s
 				pmix->library.PMIx_Error_string(status));
 }
 
-static int prepare(struct waiting *waiting)
-{
-	pthread_condattr_t attributes;
-	int r = -pthread_mutex_init(&waiting->mutex, NULL);
+/* ---- waiting ---- */
 
-	if (r)
-		return r;
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	r = -pthread_cond_init(&waiting->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+/* Returns the round, of which the questions must be. */
+static uint32_t begin(struct waiting *waiting, char **texts)
+{
+	uint32_t round;
+
+	pthread_mutex_lock(&waiting->mutex);
+	round = ++waiting->round;
+	waiting->answered = 0;
+	waiting->texts = texts;
+	pthread_mutex_unlock(&waiting->mutex);
+	return round;
+}
+
+static char *text_of(const pmix_value_t *value)
+{
+	char *text = NULL;
+	int r = 0;
+
+	switch (value->type) {
+	case PMIX_STRING:
+		return strdup(value->data.string ? value->data.string : "");
+	case PMIX_UINT32:
+		r = asprintf(&text, "%" PRIu32, value->data.uint32);
+		break;
+	case PMIX_UINT16:
+		r = asprintf(&text, "%" PRIu16, value->data.uint16);
+		break;
+	case PMIX_PROC_RANK:
+		r = asprintf(&text, "%" PRIu32, value->data.rank);
+		break;
+	default:
+		break;
+	}
+	return r < 0 ? NULL : text;
+}
+
+/* The place of a late answer may by now be another's, or nobody's. */
+static void answer(const struct question *question, pmix_status_t status,
+		   const pmix_value_t *value)
+{
+	struct waiting *waiting = question->waiting;
+
+	pthread_mutex_lock(&waiting->mutex);
+	if (question->round == waiting->round) {
+		waiting->answered++;
+		waiting->status = status;
+		if (waiting->texts && status == PMIX_SUCCESS && value)
+			waiting->texts[question->index] = text_of(value);
+		pthread_cond_signal(&waiting->changed);
+	}
+	pthread_mutex_unlock(&waiting->mutex);
+}
+
+/* Until COUNT questions are answered. -ETIMEDOUT; STATUS, unless NULL, is the last one's.
+ */
+static int await(struct waiting *waiting, uint32_t count, const struct timespec *until,
+		 pmix_status_t *status)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&waiting->mutex);
+	while (waiting->answered < count && r == 0)
+		r = -pthread_cond_timedwait(&waiting->changed, &waiting->mutex, until);
+	if (waiting->answered >= count)
+		r = 0;
+	if (status)
+		*status = waiting->status;
+	waiting->round++;
+	pthread_mutex_unlock(&waiting->mutex);
 	return r;
 }
 
-int exec_pmix_open(struct exec_pmix **pmix, struct launch_error *err)
+/* A call that may never come back, from a server that is stopped. */
+struct call {
+	struct exec_pmix *pmix;
+	pmix_status_t (*make)(struct exec_pmix *pmix);
+	pmix_status_t status;
+};
+
+static void make_call(void *arg)
+{
+	struct call *call = arg;
+
+	call->status = call->make(call->pmix);
+}
+
+/*
+ * -ETIMEDOUT with ERR: it has not come back in SECONDS, and PMIX must live as long as
+ * this process; -EIO with ERR: it failed.
+ */
+static int call_for(struct exec_pmix *pmix, unsigned int seconds, const char *what,
+		    pmix_status_t (*make)(struct exec_pmix *pmix),
+		    struct launch_error *err)
+{
+	const struct timespec until = exec_time_in(seconds * 1000);
+	struct call *call = calloc(1, sizeof(*call));
+	struct exec_call *thread;
+	pmix_status_t status = PMIX_ERROR;
+	bool done;
+	int r;
+
+	if (!call)
+		return -ENOMEM;
+	*call = (struct call){pmix, make, PMIX_ERROR};
+	r = exec_call_start(&thread, make_call, free, call);
+	if (r)
+		return r;
+	done = exec_call_wait(thread, &until);
+	if (done)
+		status = call->status;
+	exec_call_close(&thread);
+	if (!done)
+		return launch_error_set(err, -ETIMEDOUT,
+					"PMIx: %s: the server of this node does not "
+					"answer in %u s",
+					what, seconds);
+	return status == PMIX_SUCCESS ? 0 : fault(pmix, what, status, err);
+}
+
+/* ---- the connection ---- */
+
+static pmix_status_t make_init(struct exec_pmix *pmix)
+{
+	return pmix->library.PMIx_Init(&pmix->self, NULL, 0);
+}
+
+static pmix_status_t make_commit(struct exec_pmix *pmix)
+{
+	return pmix->library.PMIx_Commit();
+}
+
+static pmix_status_t make_finalize(struct exec_pmix *pmix)
+{
+	return pmix->library.PMIx_Finalize(NULL, 0);
+}
+
+static pmix_status_t make_abort(struct exec_pmix *pmix)
+{
+	return pmix->library.PMIx_Abort(1, "srank", NULL, 0);
+}
+
+int exec_pmix_open(struct exec_pmix **pmix, unsigned int seconds,
+		   struct launch_error *err)
 {
 	struct exec_pmix *new = calloc(1, sizeof(*new));
-	pmix_status_t status;
 	int r;
 
 	*pmix = NULL;
 	if (!new)
 		return -ENOMEM;
-	r = prepare(&new->waiting);
-	if (r == 0)
-		r = load(&new->library, err);
+	pthread_mutex_init(&new->waiting.mutex, NULL);
+	exec_cond_init(&new->waiting.changed);
+	r = load(&new->library, err);
 	if (r)
 		goto failed;
 	keep_signals(new);
-	status = new->library.PMIx_Init(&new->self, NULL, 0);
-	if (status != PMIX_SUCCESS) {
-		r = fault(new, "no answer from the server that started this process",
-			  status, err);
+	r = call_for(new, seconds, "connection", make_init, err);
+	if (r) {
 		restore_signals(new);
 		goto failed;
 	}
 	*pmix = new;
 	return 0;
 failed:
+	if (r == -ETIMEDOUT)
+		return -EIO;
 	free(new);
 	return r;
 }
@@ -160,11 +290,15 @@ failed:
  */
 void exec_pmix_close(struct exec_pmix **pmix)
 {
+	struct launch_error ignored = {""};
+	int r;
+
 	if (!*pmix)
 		return;
-	(*pmix)->library.PMIx_Finalize(NULL, 0);
+	r = call_for(*pmix, ANSWER_TIME, "end", make_finalize, &ignored);
 	restore_signals(*pmix);
-	free(*pmix);
+	if (r != -ETIMEDOUT)
+		free(*pmix);
 	*pmix = NULL;
 }
 
@@ -195,27 +329,6 @@ static pmix_info_t directive(const char *key)
 	return info;
 }
 
-/*
- * What this process has by now (PMIX_OPTIONAL), and of the job what the server of this
- * node has: no message leaves the node, which could wait for one that does not answer.
- */
-static int get(struct exec_pmix *pmix, uint32_t rank, const char *key,
-	       pmix_value_t **value)
-{
-	const pmix_proc_t of = process(pmix, rank);
-	const pmix_info_t optional = directive(PMIX_OPTIONAL);
-	pmix_status_t status;
-
-	*value = NULL;
-	status = pmix->library.PMIx_Get(&of, key, &optional, 1, value);
-	if (status != PMIX_SUCCESS && rank == EXEC_PMIX_JOB) {
-		const pmix_info_t immediate = directive(PMIX_IMMEDIATE);
-
-		status = pmix->library.PMIx_Get(&of, key, &immediate, 1, value);
-	}
-	return status == PMIX_SUCCESS && *value ? 0 : -ENOENT;
-}
-
 static void release(pmix_value_t *value)
 {
 	if (value->type == PMIX_STRING)
@@ -223,52 +336,98 @@ static void release(pmix_value_t *value)
 	free(value);
 }
 
+static void take_answer(pmix_status_t status, pmix_value_t *value, void *arg)
+{
+	answer(arg, status, value);
+}
+
+/*
+ * Asks for KEY of all RANKS at once. The questions are not freed: answers may come as
+ * long as this process lives, which is not long.
+ */
+static int ask(struct exec_pmix *pmix, const char *key, const pmix_info_t *how,
+	       const uint32_t *ranks, uint32_t count, unsigned int seconds, char **texts)
+{
+	const struct timespec until = exec_time_in(seconds * 1000);
+	struct question *questions = calloc(count, sizeof(*questions));
+	uint32_t asked = 0, round;
+
+	memset(texts, 0, count * sizeof(*texts));
+	if (!questions)
+		return -ENOMEM;
+	round = begin(&pmix->waiting, texts);
+	for (uint32_t i = 0; i < count; i++) {
+		const pmix_proc_t of = process(pmix, ranks[i]);
+
+		questions[i] = (struct question){&pmix->waiting, round, i};
+		if (pmix->library.PMIx_Get_nb(&of, key, how, how ? 1 : 0, take_answer,
+					      &questions[i]) == PMIX_SUCCESS)
+			asked++;
+	}
+	await(&pmix->waiting, asked, &until, NULL);
+	return 0;
+}
+
+/*
+ * A server answers for a rank of its own when that has put its values, and asks the
+ * servers of the others (direct modex).
+ */
+int exec_pmix_gather(struct exec_pmix *pmix, const char *key, const uint32_t *ranks,
+		     uint32_t count, unsigned int seconds, char **texts)
+{
+	return count ? ask(pmix, key, NULL, ranks, count, seconds, texts) : 0;
+}
+
+/*
+ * What this process has by now (PMIX_OPTIONAL); else, with HOW, what the servers have.
+ * -ENOENT.
+ */
+static int find(struct exec_pmix *pmix, uint32_t rank, const char *key,
+		const pmix_info_t *how, char **text)
+{
+	const pmix_info_t optional = directive(PMIX_OPTIONAL);
+	const pmix_proc_t of = process(pmix, rank);
+	pmix_value_t *value = NULL;
+
+	*text = NULL;
+	if (pmix->library.PMIx_Get(&of, key, &optional, 1, &value) == PMIX_SUCCESS &&
+	    value) {
+		*text = text_of(value);
+		release(value);
+	} else {
+		ask(pmix, key, how, &rank, 1, ANSWER_TIME, text);
+	}
+	return *text ? 0 : -ENOENT;
+}
+
+/*
+ * Of the job what the server of this node has (PMIX_IMMEDIATE): no message leaves the
+ * node. Of a rank what its own server has: Slurm's fence by a tree (PMIxCollFence) leaves
+ * the values there.
+ */
+int exec_pmix_text(struct exec_pmix *pmix, uint32_t rank, const char *key, char **text)
+{
+	const pmix_info_t immediate = directive(PMIX_IMMEDIATE);
+
+	return find(pmix, rank, key, rank == EXEC_PMIX_JOB ? &immediate : NULL, text);
+}
+
 int exec_pmix_number(struct exec_pmix *pmix, uint32_t rank, const char *key,
 		     uint32_t *number)
 {
-	pmix_value_t *value;
-	int r = get(pmix, rank, key, &value);
+	const pmix_info_t immediate = directive(PMIX_IMMEDIATE);
+	unsigned long value;
+	char *text, *end;
+	int r = find(pmix, rank, key, &immediate, &text);
 
 	if (r)
 		return r;
-	switch (value->type) {
-	case PMIX_UINT32:
-		*number = value->data.uint32;
-		break;
-	case PMIX_UINT16:
-		*number = value->data.uint16;
-		break;
-	case PMIX_PROC_RANK:
-		*number = value->data.rank;
-		break;
-	default:
+	value = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || value > UINT32_MAX)
 		r = -EINVAL;
-	}
-	release(value);
-	return r;
-}
-
-int exec_pmix_text(struct exec_pmix *pmix, uint32_t rank, const char *key, char **text)
-{
-	pmix_value_t *value;
-	int r = get(pmix, rank, key, &value);
-
-	*text = NULL;
-	/* Slurm's fence by a tree (PMIxCollFence) leaves the values where they are. */
-	if (r && rank != EXEC_PMIX_JOB)
-		return exec_pmix_gather(pmix, key, rank, rank, ANSWER_TIME, text) ||
-				       !*text
-			       ? -ENOENT
-			       : 0;
-	if (r)
-		return r;
-	if (value->type == PMIX_STRING && value->data.string) {
-		*text = value->data.string;
-		value->data.string = NULL;
-	} else {
-		r = -EINVAL;
-	}
-	release(value);
+	else
+		*number = (uint32_t)value;
+	free(text);
 	return r;
 }
 
@@ -283,24 +442,10 @@ int exec_pmix_put(struct exec_pmix *pmix, enum exec_pmix_scope scope, const char
 	return status == PMIX_SUCCESS ? 0 : -EIO;
 }
 
-static struct timespec deadline(unsigned int seconds)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	time.tv_sec += seconds;
-	return time;
-}
-
 static void fence_done(pmix_status_t status, void *arg)
 {
-	struct waiting *waiting = arg;
-
-	pthread_mutex_lock(&waiting->mutex);
-	waiting->done = true;
-	waiting->status = status;
-	pthread_cond_signal(&waiting->changed);
-	pthread_mutex_unlock(&waiting->mutex);
+	answer(arg, status, NULL);
+	free(arg);
 }
 
 int exec_pmix_fence(struct exec_pmix *pmix, unsigned int seconds,
@@ -308,93 +453,39 @@ int exec_pmix_fence(struct exec_pmix *pmix, unsigned int seconds,
 {
 	struct waiting *waiting = &pmix->waiting;
 	const pmix_info_t all = directive(PMIX_COLLECT_DATA);
-	const struct timespec until = deadline(seconds);
+	const struct timespec until = exec_time_in(seconds * 1000);
+	struct question *question;
 	pmix_status_t status;
 	int r;
 
-	waiting->done = false;
 	r = exec_pmix_put(pmix, EXEC_PMIX_ALL, EXEC_PMIX_HERE, "");
 	if (r)
 		return launch_error_set(err, r, "PMIx: the server takes no value");
-	status = pmix->library.PMIx_Commit();
-	if (status != PMIX_SUCCESS)
-		return fault(pmix, "the server takes no value", status, err);
-	status = pmix->library.PMIx_Fence_nb(NULL, 0, &all, 1, fence_done, waiting);
+	r = call_for(pmix, seconds, "values", make_commit, err);
+	if (r)
+		return r == -ETIMEDOUT ? -EIO : r;
+	question = calloc(1, sizeof(*question));
+	if (!question)
+		return -ENOMEM;
+	*question = (struct question){waiting, begin(waiting, NULL), 0};
+	status = pmix->library.PMIx_Fence_nb(NULL, 0, &all, 1, fence_done, question);
+	if (status == PMIX_OPERATION_SUCCEEDED || status != PMIX_SUCCESS)
+		free(question);
 	if (status == PMIX_OPERATION_SUCCEEDED)
 		return 0;
 	if (status != PMIX_SUCCESS)
 		return fault(pmix, "fence", status, err);
-	pthread_mutex_lock(&waiting->mutex);
-	while (!waiting->done && r == 0)
-		r = -pthread_cond_timedwait(&waiting->changed, &waiting->mutex, &until);
-	status = waiting->status;
-	if (waiting->done)
-		r = 0;
-	pthread_mutex_unlock(&waiting->mutex);
+	r = await(waiting, 1, &until, &status);
 	if (r)
 		return r;
 	return status == PMIX_SUCCESS ? 0 : fault(pmix, "fence", status, err);
 }
 
-static void answered(pmix_status_t status, pmix_value_t *value, void *arg)
-{
-	struct question *question = arg;
-	struct waiting *waiting = question->waiting;
-
-	pthread_mutex_lock(&waiting->mutex);
-	/* The place of a late answer may by now be another's, or nobody's. */
-	if (waiting->texts && question->round == waiting->round) {
-		waiting->answered++;
-		if (status == PMIX_SUCCESS && value && value->type == PMIX_STRING)
-			waiting->texts[question->index] =
-				strdup(value->data.string ? value->data.string : "");
-		pthread_cond_signal(&waiting->changed);
-	}
-	pthread_mutex_unlock(&waiting->mutex);
-}
-
-/*
- * A server answers for a rank of its own when that has put its values, and asks the
- * servers of the others (direct modex).
- */
-int exec_pmix_gather(struct exec_pmix *pmix, const char *key, uint32_t first,
-		     uint32_t last, unsigned int seconds, char **texts)
-{
-	struct waiting *waiting = &pmix->waiting;
-	const struct timespec until = deadline(seconds);
-	uint32_t count = last - first + 1, asked = 0, round;
-	/* Not freed: answers may come as long as this process lives, which is not long.
-	 */
-	struct question *questions = calloc(count, sizeof(*questions));
-	int r = 0;
-
-	if (!questions)
-		return -ENOMEM;
-	memset(texts, 0, count * sizeof(*texts));
-	pthread_mutex_lock(&waiting->mutex);
-	round = ++waiting->round;
-	waiting->answered = 0;
-	waiting->texts = texts;
-	pthread_mutex_unlock(&waiting->mutex);
-	for (uint32_t i = 0; i < count; i++) {
-		const pmix_proc_t of = process(pmix, first + i);
-
-		questions[i] = (struct question){waiting, round, i};
-		if (pmix->library.PMIx_Get_nb(&of, key, NULL, 0, answered,
-					      &questions[i]) == PMIX_SUCCESS)
-			asked++;
-	}
-	pthread_mutex_lock(&waiting->mutex);
-	while (waiting->answered < asked && r == 0)
-		r = -pthread_cond_timedwait(&waiting->changed, &waiting->mutex, &until);
-	waiting->texts = NULL;
-	pthread_mutex_unlock(&waiting->mutex);
-	return 0;
-}
-
 void exec_pmix_abort(struct exec_pmix *pmix)
 {
-	pmix->library.PMIx_Abort(1, "srank exec", NULL, 0);
+	struct launch_error ignored = {""};
+
+	call_for(pmix, ANSWER_TIME, "abort", make_abort, &ignored);
 }
 
 const char *exec_pmix_version(void)

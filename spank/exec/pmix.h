@@ -32,12 +32,16 @@ enum exec_pmix_scope {
 
 /*
  * Connects to the server. -ENOTSUP with ERR when there is no libpmix, or srank was built
- * without PMIx; -EIO with ERR when it cannot be opened or the server does not answer;
- * -ENOMEM. *PMIX is then NULL.
+ * without PMIx; -EIO with ERR when it cannot be opened or the server does not answer in
+ * SECONDS; -ENOMEM. *PMIX is then NULL.
  */
-int exec_pmix_open(struct exec_pmix **pmix, struct launch_error *err);
+int exec_pmix_open(struct exec_pmix **pmix, unsigned int seconds,
+		   struct launch_error *err);
 
-/* Ends the connection, and puts back the signals that libpmix has changed. */
+/*
+ * Ends the connection, which takes seconds at most, and puts back the signals that
+ * libpmix has changed.
+ */
 void exec_pmix_close(struct exec_pmix **pmix);
 
 /* The job's name, unique among those that a server has, and this rank. */
@@ -47,7 +51,7 @@ uint32_t exec_pmix_rank(const struct exec_pmix *pmix);
 /*
  * Value of KEY ("pmix.job.size") of RANK, or of the job. What a rank has put is there
  * after exec_pmix_fence(); where it has to be fetched, that takes seconds at most.
- * -ENOENT when there is none, -EINVAL when it is of another type. *TEXT is to be freed.
+ * -ENOENT when there is none, -EINVAL when it is no number. *TEXT is to be freed.
  */
 int exec_pmix_number(struct exec_pmix *pmix, uint32_t rank, const char *key,
 		     uint32_t *number);
@@ -69,16 +73,16 @@ int exec_pmix_fence(struct exec_pmix *pmix, unsigned int seconds,
 		    struct launch_error *err);
 
 /*
- * Asks the ranks FIRST to LAST for the text that each has put under KEY for all, and
- * waits SECONDS for it at most. TEXTS (LAST - FIRST + 1 entries, to be freed) has NULL
- * for those that have not come to a fence since. -ENOMEM.
+ * Asks RANKS (COUNT entries) for the text that each has put under KEY for all, and waits
+ * SECONDS for all of it at most. TEXTS (as many entries, to be freed) has NULL for those
+ * that have put none, or have not come to a fence since. -ENOMEM.
  */
-int exec_pmix_gather(struct exec_pmix *pmix, const char *key, uint32_t first,
-		     uint32_t last, unsigned int seconds, char **texts);
+int exec_pmix_gather(struct exec_pmix *pmix, const char *key, const uint32_t *ranks,
+		     uint32_t count, unsigned int seconds, char **texts);
 
 /*
- * Ends all ranks of the job, where this one cannot go on and they could not know. The
- * connection is then good for nothing.
+ * Ends all ranks of the job, where this one cannot go on and they could not know; takes
+ * seconds at most. The connection is then good for nothing.
  */
 void exec_pmix_abort(struct exec_pmix *pmix);
 

@@ -6,7 +6,8 @@
 
 #include <errno.h>
 
-int exec_pmix_open(struct exec_pmix **pmix, struct launch_error *err)
+int exec_pmix_open(struct exec_pmix **pmix, unsigned int seconds,
+		   struct launch_error *err)
 {
 	*pmix = NULL;
 	return launch_error_set(err, -ENOTSUP, "this srank was built without PMIx");
@@ -50,8 +51,8 @@ int exec_pmix_fence(struct exec_pmix *pmix, unsigned int seconds,
 	return -ENOTSUP;
 }
 
-int exec_pmix_gather(struct exec_pmix *pmix, const char *key, uint32_t first,
-		     uint32_t last, unsigned int seconds, char **texts)
+int exec_pmix_gather(struct exec_pmix *pmix, const char *key, const uint32_t *ranks,
+		     uint32_t count, unsigned int seconds, char **texts)
 {
 	return -ENOTSUP;
 }

@@ -220,7 +220,7 @@ static bool is_number(const char *key)
 {
 	static const char *const keys[] = {
 		"ahead",   "cpus.asked", "gpus",       "gpus.asked", "gpus.step",
-		"head",    "het",        "job.nodes",  "leader",     "local_size",
+		"apart",   "head",    "het",        "job.nodes",  "leader",     "local_size",
 		"memlock", "memory",     "mesh.pairs", "ncpus",      "nofile",
 		"rank",    "reach.port", "round_trip", "shm.free",   "shm.size",
 	};

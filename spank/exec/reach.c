@@ -27,6 +27,7 @@ const char *const exec_reached_names[EXEC_REACHED_COUNT] = {
 	[EXEC_UNREACHABLE] = "unreachable",
 	[EXEC_FILTERED] = "filtered",
 	[EXEC_OTHER] = "other",
+	[EXEC_NO_ADDRESS] = "no-address",
 	[EXEC_FAILED_HERE] = "failed",
 };
 
@@ -104,7 +105,8 @@ static void end(struct attempt *attempt, enum exec_reached reached, int error)
 {
 	attempt->target->reached = reached;
 	attempt->target->error = error;
-	close(attempt->fd);
+	if (attempt->fd >= 0)
+		close(attempt->fd);
 	attempt->fd = -1;
 }
 
@@ -145,7 +147,7 @@ static bool prepare(struct attempt *attempt)
 		.length = htobe64(length),
 	};
 
-	memcpy(head.magic, EXEC_WIRE_MAGIC, sizeof(head.magic));
+	memcpy(head.magic, EXEC_WIRE_QUESTION, sizeof(head.magic));
 	attempt->length = sizeof(head) + length;
 	attempt->question = malloc(attempt->length);
 	if (!attempt->question)
@@ -161,6 +163,11 @@ static void start(struct attempt *attempt)
 	const struct sockaddr_storage *address = &attempt->target->address;
 	const int on = 1;
 
+	attempt->fd = -1;
+	if (!exec_address_length(address)) {
+		end(attempt, EXEC_NO_ADDRESS, 0);
+		return;
+	}
 	attempt->fd =
 		socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (attempt->fd < 0 || !prepare(attempt)) {
@@ -195,7 +202,7 @@ static void ask(struct attempt *attempt)
 
 static bool is_ours(const struct attempt *attempt)
 {
-	return memcmp(attempt->head.magic, EXEC_WIRE_MAGIC,
+	return memcmp(attempt->head.magic, EXEC_WIRE_ANSWER,
 		      sizeof(attempt->head.magic)) == 0 &&
 	       be64toh(attempt->head.token) == attempt->target->token &&
 	       be64toh(attempt->head.length) <= EXEC_WIRE_TEXT_MAX;

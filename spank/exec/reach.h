@@ -16,6 +16,7 @@ enum exec_reached {
 	EXEC_UNREACHABLE, /* no way there: no route, prohibited */
 	EXEC_FILTERED,    /* no answer at all */
 	EXEC_OTHER,       /* somebody answers, but not a rank of this step */
+	EXEC_NO_ADDRESS,  /* it was not told where to try */
 	EXEC_FAILED_HERE, /* no socket, no memory: nothing is known */
 	EXEC_REACHED_COUNT,
 };
@@ -25,7 +26,7 @@ extern const char *const exec_reached_names[EXEC_REACHED_COUNT];
 
 struct exec_target {
 	/* Set before. */
-	struct sockaddr_storage address; /* with its port */
+	struct sockaddr_storage address; /* with its port; zeroed: it is not known */
 	uint64_t token;
 	enum exec_wire_op op;
 	const char *text; /* EXEC_WIRE_RECORD: shorter than EXEC_RECORD_MAX */

@@ -6,6 +6,7 @@
 #include "spank/exec/server.h"
 
 #include "spank/exec/record.h"
+#include "spank/exec/wait.h"
 #include "spank/exec/wire.h"
 
 #include <endian.h>
@@ -13,7 +14,6 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +29,9 @@
 
 /* How long a connection may take, in seconds. */
 #define CONNECTION_TIME 10
+
+/* How long none is taken when there are no more open files to be had, in ms. */
+#define STARVED_TIME 100
 
 struct connection {
 	int fd;
@@ -47,7 +50,8 @@ struct exec_server {
 	int wake;
 	int sockets[SOCKETS_MAX];
 	uint32_t sockets_count;
-	uint64_t token;
+	struct exec_tokens tokens;
+	bool starved; /* of what a connection takes; see take() */
 	char *listing;
 	char **records;
 	uint32_t records_count, records_room;
@@ -55,14 +59,6 @@ struct exec_server {
 	struct connection connections[CONNECTIONS_MAX];
 	uint32_t count;
 };
-
-static time_t seconds_now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec;
-}
 
 static int listen_on(int family, uint16_t *port)
 {
@@ -111,14 +107,21 @@ static void drop(struct exec_server *server, uint32_t i)
 	*connection = server->connections[--server->count];
 }
 
+/* Where the limit of open files is reached, the caller stays in the kernel's queue. */
 static void take(struct exec_server *server, int listener)
 {
 	int fd;
 
-	while (server->count < CONNECTIONS_MAX &&
-	       (fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+	while (server->count < CONNECTIONS_MAX) {
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		if (fd < 0) {
+			server->starved = errno == EMFILE || errno == ENFILE ||
+					  errno == ENOBUFS || errno == ENOMEM;
+			return;
+		}
 		server->connections[server->count++] = (struct connection){
-			.fd = fd, .until = seconds_now() + CONNECTION_TIME};
+			.fd = fd, .until = exec_seconds_now() + CONNECTION_TIME};
+	}
 }
 
 static void keep_record(struct exec_server *server, char *text)
@@ -135,7 +138,7 @@ static void keep_record(struct exec_server *server, char *text)
 /* False: the connection is to end. */
 static bool answer(struct exec_server *server, struct connection *connection)
 {
-	struct exec_wire head = {.token = htobe64(server->token)};
+	struct exec_wire head = {.token = connection->head.token};
 	uint64_t op = be64toh(connection->head.word);
 	struct timespec time;
 	size_t length = 0;
@@ -154,7 +157,7 @@ static bool answer(struct exec_server *server, struct connection *connection)
 		keep_record(server, connection->text);
 		connection->text = NULL;
 	}
-	memcpy(head.magic, EXEC_WIRE_MAGIC, sizeof(head.magic));
+	memcpy(head.magic, EXEC_WIRE_ANSWER, sizeof(head.magic));
 	head.length = htobe64(length);
 	clock_gettime(CLOCK_REALTIME, &time);
 	head.word = htobe64((uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec);
@@ -167,10 +170,16 @@ static bool answer(struct exec_server *server, struct connection *connection)
 	return true;
 }
 
+static bool may_ask(const struct exec_tokens *tokens, uint64_t token, uint64_t op)
+{
+	return token == tokens->secret ? token != 0
+				       : token == tokens->step && op != EXEC_WIRE_LISTING;
+}
+
 static bool is_ours(const struct exec_server *server, const struct exec_wire *head)
 {
-	return memcmp(head->magic, EXEC_WIRE_MAGIC, sizeof(head->magic)) == 0 &&
-	       be64toh(head->token) == server->token &&
+	return memcmp(head->magic, EXEC_WIRE_QUESTION, sizeof(head->magic)) == 0 &&
+	       may_ask(&server->tokens, be64toh(head->token), be64toh(head->word)) &&
 	       be64toh(head->length) < EXEC_RECORD_MAX;
 }
 
@@ -226,7 +235,7 @@ static bool is_busy(const struct connection *connection)
 
 static void serve(struct exec_server *server, const struct pollfd *polled)
 {
-	time_t now = seconds_now();
+	time_t now = exec_seconds_now();
 
 	/* From the last, which takes the place of one that is dropped. */
 	for (uint32_t i = server->count; i-- > 0;) {
@@ -251,7 +260,7 @@ static void *run(void *arg)
 
 	for (;;) {
 		struct pollfd *next = polled;
-		bool full = server->count == CONNECTIONS_MAX;
+		bool full = server->count == CONNECTIONS_MAX || server->starved;
 
 		*next++ = (struct pollfd){server->wake, POLLIN, 0};
 		for (uint32_t i = 0; i < server->sockets_count; i++)
@@ -264,13 +273,15 @@ static void *run(void *arg)
 						  is_busy(connection) ? POLLOUT : POLLIN,
 						  0};
 		}
-		if (poll(polled, (nfds_t)(next - polled), 1000) < 0) {
+		if (poll(polled, (nfds_t)(next - polled),
+			 server->starved ? STARVED_TIME : 1000) < 0) {
 			if (errno == EINTR)
 				continue;
 			break;
 		}
 		if (polled[0].revents)
 			break;
+		server->starved = false;
 		serve(server, polled + 1 + server->sockets_count);
 		for (uint32_t i = 0; i < server->sockets_count; i++) {
 			if (polled[1 + i].revents)
@@ -280,19 +291,6 @@ static void *run(void *arg)
 	while (server->count)
 		drop(server, 0);
 	return NULL;
-}
-
-/* Signals are for the task's first thread. */
-static int start_thread(struct exec_server *server)
-{
-	sigset_t all, before;
-	int r;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = -pthread_create(&server->thread, NULL, run, server);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return r;
 }
 
 static void close_all(struct exec_server *server)
@@ -309,11 +307,10 @@ static void close_all(struct exec_server *server)
 }
 
 int exec_server_start(struct exec_server **server, const int *sockets, uint32_t count,
-		      uint64_t token, uint32_t records)
+		      const struct exec_tokens *tokens, uint32_t records)
 {
 	struct exec_server *new = calloc(1, sizeof(*new));
 	char **room = records ? calloc(records, sizeof(*room)) : NULL;
-	pthread_condattr_t attributes;
 	int r;
 
 	*server = NULL;
@@ -326,16 +323,13 @@ int exec_server_start(struct exec_server **server, const int *sockets, uint32_t 
 	}
 	memcpy(new->sockets, sockets, count * sizeof(*sockets));
 	new->sockets_count = count;
-	new->token = token;
+	new->tokens = *tokens;
 	new->records = room;
 	new->records_room = records;
 	new->wake = eventfd(0, EFD_CLOEXEC);
 	pthread_mutex_init(&new->mutex, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&new->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
-	r = new->wake < 0 ? -errno : start_thread(new);
+	exec_cond_init(&new->changed);
+	r = new->wake < 0 ? -errno : exec_thread_start(&new->thread, run, new);
 	if (r) {
 		close_all(new);
 		return r;
@@ -360,11 +354,9 @@ void exec_server_offer(struct exec_server *server, const char *text)
 uint32_t exec_server_collect(struct exec_server *server, uint32_t count,
 			     unsigned int seconds, char ***texts)
 {
-	struct timespec until;
+	const struct timespec until = exec_time_in(seconds * 1000);
 	int r = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += seconds;
 	pthread_mutex_lock(&server->mutex);
 	while (server->records_count < count && r == 0)
 		r = pthread_cond_timedwait(&server->changed, &server->mutex, &until);

@@ -17,12 +17,22 @@ struct exec_server;
 int exec_listen(uint16_t *port);
 
 /*
+ * Who may ask. Without PMIx all that ranks have in common is the number of the step,
+ * which anybody can know: that is enough to ask for the time or to leave a record, which
+ * is read as a stranger's anyway. Names of files are for those who have the secret.
+ */
+struct exec_tokens {
+	uint64_t step;
+	uint64_t secret; /* 0: there is none, and nobody has it */
+};
+
+/*
  * Serves the connections that come to SOCKETS (COUNT, at most 2), which are taken over,
  * and keeps RECORDS records at most. -ENOMEM or another -errno; the sockets are then
  * closed, with -ENOMEM too.
  */
 int exec_server_start(struct exec_server **server, const int *sockets, uint32_t count,
-		      uint64_t token, uint32_t records);
+		      const struct exec_tokens *tokens, uint32_t records);
 
 /* TEXT is from now on the answer to EXEC_WIRE_LISTING; it is copied. */
 void exec_server_offer(struct exec_server *server, const char *text);

@@ -43,7 +43,7 @@ bool exec_source_is_slurm(void)
 	return name && strncmp(name, SLURM_PREFIX, strlen(SLURM_PREFIX)) == 0;
 }
 
-int exec_source_connect(struct exec_pmix **pmix, bool wanted,
+int exec_source_connect(struct exec_pmix **pmix, bool wanted, unsigned int seconds,
 			void (*say)(const char *line), struct launch_error *err)
 {
 	struct launch_error text = {""};
@@ -60,7 +60,7 @@ int exec_source_connect(struct exec_pmix **pmix, bool wanted,
 					 "these ranks are not Slurm's, and only PMIx "
 					 "tells where they are; start them with srun")
 			       : 0;
-	r = exec_pmix_open(pmix, &text);
+	r = exec_pmix_open(pmix, seconds, &text);
 	if (r == -ENOTSUP && !foreign) {
 		if (say)
 			say(text.text);

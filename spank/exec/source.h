@@ -24,9 +24,10 @@ bool exec_source_is_slurm(void);
  * Connects to that server. *PMIX stays NULL, and 0, where there is none, and where the
  * environment will do in its place: PMIx is not WANTED, or this host has no libpmix,
  * which SAY (NULL: nobody) is told. Of ranks that are not Slurm's nothing else tells:
- * -ENOTSUP with ERR then. Other errors with ERR, as exec_pmix_open().
+ * -ENOTSUP with ERR then. Its answer is waited for SECONDS; other errors with ERR, as
+ * exec_pmix_open().
  */
-int exec_source_connect(struct exec_pmix **pmix, bool wanted,
+int exec_source_connect(struct exec_pmix **pmix, bool wanted, unsigned int seconds,
 			void (*say)(const char *line), struct launch_error *err);
 
 struct exec_source {

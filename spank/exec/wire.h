@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What goes over a connection of `srank doctor`: a question of fixed size, perhaps with a
- * text behind it, and an answer likewise. Numbers are big-endian. Both ends show the
- * token of the step, so that another program, or another step, is told apart.
+ * text behind it, and an answer likewise. Numbers are big-endian. Both ends show a token,
+ * so that another program, or another step, is told apart; and an answer does not begin
+ * as its question, or whoever sends back what he hears would pass for a rank.
  */
 #pragma once
 
 #include <stdint.h>
 
-#define EXEC_WIRE_MAGIC "srankdr1"
+#define EXEC_WIRE_QUESTION "srankdq1"
+#define EXEC_WIRE_ANSWER   "srankda1"
 
 enum exec_wire_op {
 	EXEC_WIRE_PING = 1,    /* the time */

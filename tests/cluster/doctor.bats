@@ -77,6 +77,21 @@ hosts()
 		skip 'SKIPPED, NOT PASSED: this kernel has no user namespaces'
 }
 
+# Waits for FILE... of the researcher's.
+appear()
+{
+	local file deadline=$((SECONDS + 30))
+	for file in "$@"; do
+		until [[ -e $(home "$file") ]]; do
+			((SECONDS < deadline)) || {
+				printf '%s\n' "$file does not appear" >&2
+				return 1
+			}
+			sleep 0.1
+		done
+	done
+}
+
 # examine CODE WORD...: srun's words, or those behind env's variables, up to the doctor's.
 examine()
 {
@@ -229,7 +244,7 @@ finds()
 		open("held.mine", "w").close()
 		time.sleep(60)'
 	END
-	until [[ -e $(home held.mine) ]]; do sleep 0.1; done
+	appear held.mine
 	examine 1 env MASTER_PORT=23457 srun "${step[@]}" srank doctor
 	finds 'error: node1: port 23457, where rank 0 would listen, is held by process * (python3) [[]port-held]'
 	examine 0 env SRANK=ports=23457-23458 srun "${step[@]}" srank doctor
@@ -266,6 +281,42 @@ finds()
 		'[ $SLURM_PROCID != 0 ] || exit 1; exec srank doctor --timeout 2'
 	[[ $stderr == *'rank 1 on node'*' does not reach rank 0 at node1'* ]]
 	((SECONDS - began < 30))
+}
+
+# Neither may a server that does not answer: slurmstepd of rank 1, the parent of the task, is
+# stopped as a debugger or a hanging file system would do it. What it would hand on to srun goes
+# into files.
+@test "PMIx: a server that is stopped is not waited for" {
+	local words pid
+	write stopped <<-'END'
+		#!/bin/bash
+		if ((SLURM_PROCID == 1)); then
+			echo $PPID >parent.new
+			mv parent.new parent
+			until grep -q 'State:.T' /proc/$PPID/status; do sleep 0.1; done
+		fi
+		"$@" >said.$SLURM_PROCID 2>&1
+		echo $? >code.$SLURM_PROCID.new
+		mv code.$SLURM_PROCID.new code.$SLURM_PROCID
+	END
+	for words in 'exec --timeout 2 true' 'doctor --timeout 2'; do
+		rm -f "$(home '')"/{parent,code.*,said.*}
+		submit -N2 --ntasks-per-node=1 <<-END
+			#!/bin/bash
+			exec srun --mpi=pmix -N2 -n2 ./stopped srank $words
+		END
+		appear parent
+		pid=$(<"$(home parent)")
+		on node2 grep -q slurmstepd "/proc/$pid/comm"
+		on node2 kill -STOP "$pid"
+		appear code.0 code.1
+		on node2 kill -CONT "$pid"
+		ended
+		head "$(home '')"/{said,code}.[01]
+		[[ $(<"$(home code.0)") == 1 && $(<"$(home code.1)") == 1 ]]
+		grep -qF 'PMIx: connection: the server of this node does not answer in 2 s' \
+			"$(home said.1)"
+	done
 }
 
 @test "interfaces that NCCL and Gloo are told are there, and lead to the others" {

@@ -10,6 +10,8 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +19,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -126,7 +130,10 @@ static void names_resolve_or_say_why(void **state)
 
 /* ---- connections ---- */
 
+#define STEP  UINT64_C(0x0000000700000000)
 #define TOKEN UINT64_C(0x0123456789abcdef)
+
+static const struct exec_tokens tokens = {.step = STEP, .secret = TOKEN};
 
 static struct exec_server *serve(uint16_t *port, uint32_t records)
 {
@@ -136,7 +143,7 @@ static struct exec_server *serve(uint16_t *port, uint32_t records)
 	*port = 0;
 	fd = exec_listen(port);
 	assert_true(fd >= 0 && *port);
-	assert_int_equal(exec_server_start(&server, &fd, 1, TOKEN, records), 0);
+	assert_int_equal(exec_server_start(&server, &fd, 1, &tokens, records), 0);
 	return server;
 }
 
@@ -205,6 +212,133 @@ static void strangers_are_told_apart(void **state)
 	exec_server_stop(&server);
 }
 
+/* Who knows the number of the step alone gets no names of files. */
+static void secrets_are_kept(void **state)
+{
+	static const struct {
+		uint64_t token;
+		enum exec_reached ping, listing, record;
+	} rows[] = {
+		{TOKEN, EXEC_REACHED, EXEC_REACHED, EXEC_REACHED},
+		{STEP, EXEC_REACHED, EXEC_OTHER, EXEC_REACHED},
+		{0, EXEC_OTHER, EXEC_OTHER, EXEC_OTHER},
+	};
+	static const struct exec_tokens alone = {.step = STEP};
+	uint16_t port;
+	struct exec_server *server = serve(&port, 4);
+	struct exec_target target;
+	char **texts;
+	int fd;
+
+	exec_server_offer(server, "0 cbf29ce484222325 code\n");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct exec_target targets[] = {
+			target_of(port, EXEC_WIRE_PING),
+			target_of(port, EXEC_WIRE_LISTING),
+			target_of(port, EXEC_WIRE_RECORD),
+		};
+
+		targets[2].text = "a=b\n";
+		for (int op = 0; op < 3; op++)
+			targets[op].token = rows[i].token;
+		exec_reach(targets, 3, 3000);
+		assert_int_equal(targets[0].reached, rows[i].ping);
+		assert_int_equal(targets[1].reached, rows[i].listing);
+		assert_int_equal(targets[2].reached, rows[i].record);
+		free(targets[1].answer);
+	}
+	assert_int_equal(exec_server_collect(server, 2, 0, &texts), 2);
+	free(texts[0]);
+	free(texts[1]);
+	free(texts);
+	exec_server_stop(&server);
+	/* Without a secret, no secret is one. */
+	port = 0;
+	fd = exec_listen(&port);
+	assert_int_equal(exec_server_start(&server, &fd, 1, &alone, 1), 0);
+	target = target_of(port, EXEC_WIRE_PING);
+	target.token = 0;
+	exec_reach(&target, 1, 3000);
+	assert_int_equal(target.reached, EXEC_OTHER);
+	exec_server_stop(&server);
+}
+
+static void *echo(void *arg)
+{
+	int fd = accept(*(int *)arg, NULL, NULL);
+	char buffer[4096];
+	ssize_t got;
+
+	while ((got = recv(fd, buffer, sizeof(buffer), 0)) > 0)
+		send(fd, buffer, (size_t)got, MSG_NOSIGNAL);
+	close(fd);
+	return NULL;
+}
+
+/* The service of port 7 (RFC 862) says what it hears, tokens and all. */
+static void an_echo_is_no_rank(void **state)
+{
+	uint16_t port = 0;
+	int fd = exec_listen(&port), flags = fcntl(fd, F_GETFL);
+	struct exec_target target = target_of(port, EXEC_WIRE_PING);
+	pthread_t thread;
+
+	assert_int_equal(fcntl(fd, F_SETFL, flags & ~O_NONBLOCK), 0);
+	assert_int_equal(pthread_create(&thread, NULL, echo, &fd), 0);
+	exec_reach(&target, 1, 3000);
+	assert_int_equal(target.reached, EXEC_OTHER);
+	pthread_join(thread, NULL);
+	close(fd);
+}
+
+static void what_is_not_known_is_not_tried(void **state)
+{
+	struct exec_target target = {.token = TOKEN, .op = EXEC_WIRE_PING};
+
+	exec_reach(&target, 1, 3000);
+	assert_int_equal(target.reached, EXEC_NO_ADDRESS);
+}
+
+static int64_t cpu_time(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+	return (int64_t)time.tv_sec * 1000 + time.tv_nsec / 1000000;
+}
+
+/*
+ * At the limit of open files, a caller waits, the server does not run in circles, and
+ * goes on when it can.
+ */
+static void a_server_without_files_waits(void **state)
+{
+	uint16_t port;
+	struct exec_server *server = serve(&port, 1);
+	struct exec_target target = target_of(port, EXEC_WIRE_PING);
+	struct rlimit before, none;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int64_t used;
+
+	assert_true(fd >= 0);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = (rlim_t)fd;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)&target.address,
+				 exec_address_length(&target.address)),
+			 0);
+	used = cpu_time();
+	usleep(500000);
+	/* In circles it would be all of it. */
+	assert_true(cpu_time() - used < 250);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	exec_reach(&target, 1, 3000);
+	assert_int_equal(target.reached, EXEC_REACHED);
+	close(fd);
+	exec_server_stop(&server);
+}
+
 /* Whatever is sent, the server goes on, and keeps none of it. */
 static void garbage_does_no_harm(void **state)
 {
@@ -214,17 +348,17 @@ static void garbage_does_no_harm(void **state)
 	} garbage[] = {
 		{"", 0},
 		{"GET / HTTP/1.0\r\n\r\n", 18},
-		{EXEC_WIRE_MAGIC, 8},
-		{EXEC_WIRE_MAGIC
+		{EXEC_WIRE_QUESTION, 8},
+		{EXEC_WIRE_QUESTION
 		 "\x01\x23\x45\x67\x89\xab\xcd\xef\0\0\0\0\0\0\0\x03\xff\xff\xff"
 		 "\xff\xff\xff\xff\xff",
 		 32},
-		{EXEC_WIRE_MAGIC
+		{EXEC_WIRE_QUESTION
 		 "\x01\x23\x45\x67\x89\xab\xcd\xef\0\0\0\0\0\0\0\x03\0\0\0\0\0"
 		 "\0\0\x09"
 		 "half",
 		 36},
-		{EXEC_WIRE_MAGIC
+		{EXEC_WIRE_QUESTION
 		 "\x01\x23\x45\x67\x89\xab\xcd\xef\0\0\0\0\0\0\0\x63\0\0\0\0\0"
 		 "\0\0\0",
 		 32},
@@ -261,6 +395,10 @@ int main(void)
 		cmocka_unit_test(names_resolve_or_say_why),
 		cmocka_unit_test(ranks_reach_each_other),
 		cmocka_unit_test(strangers_are_told_apart),
+		cmocka_unit_test(secrets_are_kept),
+		cmocka_unit_test(an_echo_is_no_rank),
+		cmocka_unit_test(what_is_not_known_is_not_tried),
+		cmocka_unit_test(a_server_without_files_waits),
 		cmocka_unit_test(garbage_does_no_harm),
 	};
 
