@@ -58,7 +58,7 @@ void diag_clear(struct diag *diag)
 	diag_init(diag);
 }
 
-static struct diag_source *source_find(const struct diag *diag, const char *file)
+struct diag_source *diag_source_find(const struct diag *diag, const char *file)
 {
 	for (size_t i = 0; i < diag->sources_count; i++) {
 		if (strcmp(diag->sources[i].file, file) == 0)
@@ -69,7 +69,7 @@ static struct diag_source *source_find(const struct diag *diag, const char *file
 
 static struct diag_source *source_get(struct diag *diag, const char *file)
 {
-	struct diag_source *source = source_find(diag, file);
+	struct diag_source *source = diag_source_find(diag, file);
 	struct diag_source *grown;
 
 	if (source)

@@ -82,6 +82,9 @@ void diag_fix(struct diag *diag, const char *format, ...)
 /* Copies the text of FILE (again: replaces it), for source lines. */
 void diag_source(struct diag *diag, const char *file, const char *text, size_t length);
 
+/* The source of FILE, whose text is NULL when only its name is known; NULL: none. */
+struct diag_source *diag_source_find(const struct diag *diag, const char *file);
+
 /* By file in order of first appearance, line, column, severity; equal items keep their
  * order. */
 void diag_sort(struct diag *diag);

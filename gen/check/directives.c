@@ -711,6 +711,8 @@ void rules_directives(struct rules *rules)
 		case SCRIPT_DIRECTIVE_BSUB:
 			foreign(rules, directive);
 			break;
+		case SCRIPT_DIRECTIVE_QUOTED:
+			break;
 		default:
 			skip[i] = !characters(rules, directive);
 			skip[i] |= !faults(rules, directive);

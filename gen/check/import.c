@@ -1682,7 +1682,8 @@ static int plan_spec(const char *text, size_t length, const char *file,
 		rc = plan_make(&plan, &spec, site, &found);
 	script = rc == 0 ? fopen("/dev/null", "w") : NULL;
 	if (script) {
-		rc = script_write(script, &spec, &plan, site, NULL, &templates, &found);
+		rc = script_write(script, &spec, &plan, site, NULL, &templates, NULL,
+				  &found);
 		fclose(script);
 	}
 	for (size_t i = 0; i < found.count; i++) {

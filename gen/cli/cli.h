@@ -81,6 +81,7 @@ struct cli_job {
 	struct spec sweep;        /* the spec as it was read, when there are points */
 	uint64_t points;          /* scripts of the sweep; 0: the spec is one */
 	struct script_point here; /* the point that `spec` is of */
+	bool proved; /* what scripts there are was held to the rules of `srank check` */
 	struct script_templates templates;
 	struct diag diag;
 };
@@ -111,11 +112,20 @@ bool cli_job_seek(struct cli_job *job, const struct cli_command *command,
 char *cli_job_name(const struct cli_job *job);
 
 /*
- * The script of a job that was read, to be freed; NULL after a fault, which is in
- * job->diag or was printed.
+ * The script of a job that was read, to be freed, held to the rules of `srank check`;
+ * NULL after a fault, which is in job->diag or was printed.
  */
 char *cli_job_script(struct cli_job *job, const struct cli_command *command,
 		     size_t *length);
+
+/*
+ * Holds TEXT, the script of JOB, to the rules of `srank check`. ORIGINS says what of it
+ * stands in the spec; what is found there goes to job->diag. Of a sweep by files only
+ * points that have a value for the first time want it. -EINVAL when an error was found;
+ * -ENOMEM.
+ */
+int cli_job_prove(struct cli_job *job, const char *text, size_t length,
+		  const struct script_origins *origins);
 
 /* Prints what job->diag has gathered to stderr. CLI_FAILED when an error is among it. */
 enum cli_exit cli_job_report(struct cli_job *job);

@@ -3,6 +3,7 @@
  * `srank gen`: the script of a spec, to standard output or into a file.
  */
 #include "gen/cli/cli.h"
+#include "gen/plan/sweep.h"
 #include "gen/script/script.h"
 
 #include <errno.h>
@@ -101,13 +102,35 @@ static char *point_path(const struct cli_job *job, const char *folder)
 	return path;
 }
 
+/* Each value of the sweep held to the rules, before there is any file. */
+static bool prove_points(struct cli_job *job, const struct cli_command *command)
+{
+	for (uint64_t i = 0; i < job->points; i++) {
+		char *text = NULL;
+		size_t length;
+
+		if (!plan_sweep_is_first(job->here.sweep, i))
+			continue;
+		if (cli_job_seek(job, command, i))
+			text = cli_job_script(job, command, &length);
+		if (!text)
+			return false;
+		free(text);
+	}
+	job->proved = true;
+	return true;
+}
+
 /* A script for each point of the sweep, into the folder. */
 static bool write_points(struct cli_job *job, const struct cli_command *command,
 			 const struct gen_options *gen)
 {
 	const unsigned int flags = CLI_WRITE_LAZY | (gen->force ? CLI_WRITE_FORCE : 0);
-	int rc = cli_make_folders(gen->output);
+	int rc;
 
+	if (!prove_points(job, command))
+		return false;
+	rc = cli_make_folders(gen->output);
 	if (rc < 0) {
 		cli_fail(command, "cannot make the folder %s: %s", gen->output,
 			 strerror(-rc));

@@ -225,6 +225,11 @@ char *cli_job_name(const struct cli_job *job)
 char *cli_job_script(struct cli_job *job, const struct cli_command *command,
 		     size_t *length)
 {
+	/* Of a sweep each value is held to the rules once, and not each combination. */
+	const bool prove =
+		!job->proved && (job->points == 0 || job->point ||
+				 plan_sweep_is_first(job->here.sweep, job->here.number));
+	struct script_origins origins = {0};
 	char *text = NULL;
 	FILE *out = open_memstream(&text, length);
 	int rc;
@@ -235,9 +240,12 @@ char *cli_job_script(struct cli_job *job, const struct cli_command *command,
 	}
 	rc = script_write(out, &job->spec, &job->plan, &job->site,
 			  job->points > 0 ? &job->here : NULL, &job->templates,
-			  &job->diag);
+			  prove ? &origins : NULL, &job->diag);
 	if (fclose(out) != 0 && rc == 0)
 		rc = -ENOMEM;
+	if (rc == 0 && prove)
+		rc = cli_job_prove(job, text, *length, &origins);
+	script_origins_clear(&origins);
 	if (rc == 0)
 		return text;
 	if (!job->diag.errors)

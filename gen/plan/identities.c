@@ -30,16 +30,18 @@ static const struct identity {
 	{PLAN_WORLD_SIZE, PLAN_NODES, PLAN_WORKERS_PER_NODE, ALWAYS},
 	{PLAN_CPUS_PER_NODE, PLAN_NTASKS_PER_NODE, PLAN_CPUS_PER_TASK, ALWAYS},
 	{PLAN_CPUS_PER_NODE, PLAN_GPUS_PER_NODE, PLAN_CPUS_PER_GPU, WITH_GPUS},
+	{PLAN_CPUS_PER_GPU, PLAN_TASKS_PER_GPU, PLAN_CPUS_PER_TASK, WORKER_SHAPE},
 	{PLAN_GPUS_PER_NODE, PLAN_NTASKS_PER_NODE, PLAN_GPUS_PER_TASK, ALWAYS},
 };
 
 /*
  * OPTIONAL: nothing needs the quantity, so it may stay unknown where it is no whole
- * number. MAY_BE_ZERO: a factor that is none makes sense.
+ * number. MAY_BE_ZERO: a factor that is none makes sense. INTERNAL: no key of the spec,
+ * so that users are told of it by what it is computed from.
  */
 static const struct {
 	const char *name;
-	bool optional, may_be_zero;
+	bool optional, may_be_zero, internal;
 } quantities[PLAN_QUANTITIES] = {
 	[PLAN_NODES] = {"nodes"},
 	[PLAN_GPUS] = {"gpus", .may_be_zero = true},
@@ -47,12 +49,13 @@ static const struct {
 	[PLAN_TASKS_PER_GPU] = {"tasks_per_gpu"},
 	[PLAN_NTASKS] = {"ntasks"},
 	[PLAN_NTASKS_PER_NODE] = {"ntasks_per_node"},
-	[PLAN_WORKERS_PER_NODE] = {"workers_per_node"},
-	[PLAN_WORLD_SIZE] = {"world_size"},
+	[PLAN_WORKERS_PER_NODE] = {"workers_per_node", .internal = true},
+	[PLAN_WORLD_SIZE] = {"world_size", .internal = true},
 	[PLAN_CPUS_PER_TASK] = {"cpus_per_task"},
 	[PLAN_CPUS_PER_GPU] = {"cpus_per_gpu", .optional = true, .may_be_zero = true},
-	[PLAN_CPUS_PER_NODE] = {"cpus_per_node"},
-	[PLAN_GPUS_PER_TASK] = {"gpus_per_task", .optional = true, .may_be_zero = true},
+	[PLAN_CPUS_PER_NODE] = {"cpus_per_node", .internal = true},
+	[PLAN_GPUS_PER_TASK] = {"gpus_per_task", .optional = true, .may_be_zero = true,
+				.internal = true},
 };
 
 const char *plan_quantity_name(enum plan_quantity quantity)
@@ -69,6 +72,7 @@ void plan_set(struct plan_work *work, enum plan_quantity quantity, uint64_t valu
 	number->value = value;
 	number->reason = reason;
 	work->roots[quantity] = 1u << quantity;
+	work->computed &= ~(1u << quantity);
 }
 
 static bool applies(const struct plan_work *work, const struct identity *identity)
@@ -168,17 +172,16 @@ static enum plan_quantity default_root(const struct plan_work *work, uint32_t ro
 	return q;
 }
 
-/*
- * True when a contradiction among a part of ROOTS was told: with wrong numbers behind it
- * another identity can only fail as well.
- */
-static bool is_echo(const struct plan_work *work, uint32_t roots)
+/* As describe(), but one that is no key by the numbers that it is computed from. */
+static void describe_keys(const struct plan_work *work, enum plan_quantity quantity,
+			  bool factor, char *text, size_t size)
 {
-	for (size_t i = 0; i < work->told_count; i++) {
-		if ((roots & work->told[i]) == work->told[i])
-			return true;
-	}
-	return false;
+	const char *reason = work->plan->number[quantity].reason;
+
+	if (!quantities[quantity].internal || !(work->computed & 1u << quantity))
+		describe(work->plan, quantity, text, size);
+	else
+		snprintf(text, size, factor ? "(%s)" : "%s", reason);
 }
 
 static int fails(struct plan_work *work, const struct identity *identity, const char *how,
@@ -187,29 +190,67 @@ static int fails(struct plan_work *work, const struct identity *identity, const 
 	const enum plan_quantity parts[] = {identity->product, identity->left,
 					    identity->right};
 	const uint32_t roots = roots_of(work, identity);
-	const enum plan_quantity guess = default_root(work, roots);
-	char texts[3][64], from[512];
+	const struct diag_place *place = plan_latest_place(work, roots);
+	struct plan_failure *failure;
+	char texts[3][160], from[512];
 	bool inferred = false;
 
 	work->failed |= 1u << (identity - identities);
-	if (is_echo(work, roots))
+	if (work->failures_count == PLAN_FAILURES_MAX)
 		return -EINVAL;
-	if (work->told_count < PLAN_FAILURES_MAX)
-		work->told[work->told_count++] = roots;
 	for (size_t i = 0; i < 3; i++) {
-		describe(work->plan, parts[i], texts[i], sizeof(texts[i]));
+		describe_keys(work, parts[i], i > 0, texts[i], sizeof(texts[i]));
 		inferred |= work->plan->number[parts[i]].origin == PLAN_INFERRED;
 	}
 	describe_roots(work, identity, from, sizeof(from));
-	/* Not the user's contradiction when only a default does not fit what is given. */
-	diag_add(work->diag, DIAG_ERROR,
-		 guess == PLAN_QUANTITIES ? "plan-identity" : "plan-missing",
-		 plan_latest_place(work, roots), "%s %s %s x %s%s: %s%s", texts[0], how,
-		 texts[1], texts[2], end, inferred ? "it follows from " : "", from);
-	if (guess != PLAN_QUANTITIES)
-		diag_fix(work->diag, "give %s; its default does not fit the rest",
-			 plan_quantity_name(guess));
+	failure = &work->failures[work->failures_count];
+	failure->roots = roots;
+	failure->guess = default_root(work, roots);
+	failure->text = spec_arena_format(&work->plan->arena, "%s %s %s x %s%s: %s%s",
+					  texts[0], how, texts[1], texts[2], end,
+					  inferred ? "it follows from " : "", from);
+	if (place)
+		failure->place = *place;
+	if (!failure->text)
+		return -ENOMEM;
+	work->failures_count++;
 	return -EINVAL;
+}
+
+/*
+ * True when a part of the numbers behind FAILURE contradict each other already, or the
+ * same ones in an identity before: with wrong numbers behind it another one can only fail
+ * as well.
+ */
+static bool is_echo(const struct plan_work *work, const struct plan_failure *failure)
+{
+	for (size_t i = 0; i < work->failures_count; i++) {
+		const struct plan_failure *other = &work->failures[i];
+
+		if ((failure->roots & other->roots) == other->roots &&
+		    (other->roots != failure->roots || other < failure))
+			return true;
+	}
+	return false;
+}
+
+static void tell_failures(const struct plan_work *work)
+{
+	for (size_t i = 0; i < work->failures_count; i++) {
+		const struct plan_failure *failure = &work->failures[i];
+		const bool guessed = failure->guess != PLAN_QUANTITIES;
+
+		if (is_echo(work, failure))
+			continue;
+		/* Not the user's contradiction when only a default does not fit what is
+		 * given. */
+		diag_add(work->diag, DIAG_ERROR,
+			 guessed ? "plan-missing" : "plan-identity", &failure->place,
+			 "%s", failure->text);
+		if (guessed)
+			diag_fix(work->diag, "give %s; its default does not fit the rest",
+				 plan_quantity_name(failure->guess));
+	}
 }
 
 static int infer(struct plan_work *work, const struct identity *identity,
@@ -230,6 +271,7 @@ static int infer(struct plan_work *work, const struct identity *identity,
 		return -ENOMEM;
 	plan_set(work, quantity, value, PLAN_INFERRED, reason);
 	work->roots[quantity] = roots;
+	work->computed |= 1u << quantity;
 	return 1;
 }
 
@@ -296,6 +338,7 @@ int plan_propagate(struct plan_work *work)
 			again |= rc == 1;
 		}
 	} while (again);
+	tell_failures(work);
 	return work->failed ? -EINVAL : 0;
 }
 

@@ -156,6 +156,7 @@ static int ask(struct plan_work *work, enum unit given)
 	}
 	if (check_select(work, to, &value->place) < 0)
 		return -EINVAL;
+	memory->place = &value->place;
 	memory->per_node = value->number * count_of(work, given);
 	memory->option = units[to].option;
 	if (given != to)

@@ -276,10 +276,11 @@ static int check_section(struct plan_work *work)
 	return rc;
 }
 
-static int add_pair(struct plan_work *work, const char *key, const char *value)
+static int add_pair(struct plan_work *work, const char *key, const char *value,
+		    const struct diag_place *place)
 {
-	return plan_add_arg(work,
-			    spec_arena_format(&work->plan->arena, "%s=%s", key, value));
+	return plan_add_arg(
+		work, spec_arena_format(&work->plan->arena, "%s=%s", key, value), place);
 }
 
 static int add_setting(struct plan_work *work, size_t i)
@@ -292,12 +293,13 @@ static int add_setting(struct plan_work *work, size_t i)
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)value->number);
 	/* Python's word for a flag; the number of an auto comes with the CPUs. */
 	if (value == &work->spec->mmdet.deterministic)
-		return add_pair(work, settings[i].key, value->number ? "True" : "False");
+		return add_pair(work, settings[i].key, value->number ? "True" : "False",
+				&value->place);
 	if (value->word) {
 		work->workers_arg = work->plan->run.count;
-		return plan_add_arg(work, value->word);
+		return plan_add_arg(work, value->word, &value->place);
 	}
-	return add_pair(work, settings[i].key, number);
+	return add_pair(work, settings[i].key, number, &value->place);
 }
 
 static int add_settings(struct plan_work *work)
@@ -309,16 +311,17 @@ static int add_settings(struct plan_work *work)
 
 	if (!has_settings(spec))
 		return 0;
-	rc = plan_add_arg(work, "--cfg-options");
+	rc = plan_add_arg(work, "--cfg-options", NULL);
 	for (size_t i = 0; i < SETTINGS && rc == 0; i++)
 		rc = add_setting(work, i);
 	/* DataLoader refuses to keep workers that it does not have, and MMDetection's
 	 * configs ask it to (torch/utils/data/dataloader.py). */
 	if (rc == 0 && workers->given && !workers->word && workers->number == 0 &&
 	    !find_option(spec, KEY_PERSISTENT))
-		rc = add_pair(work, KEY_PERSISTENT, "False");
+		rc = add_pair(work, KEY_PERSISTENT, "False", NULL);
 	for (size_t i = 0; i < options->count && rc == 0; i++)
-		rc = add_pair(work, options->items[i].name, options->items[i].text);
+		rc = add_pair(work, options->items[i].name, options->items[i].text,
+			      &options->items[i].place);
 	return rc;
 }
 
@@ -330,28 +333,30 @@ static int add_args(struct plan_work *work)
 {
 	const struct spec *spec = work->spec;
 	const struct spec_value *resume = &spec->mmdet.resume;
-	int rc = plan_add_arg(work, spec->mmdet.config.text);
+	int rc = plan_add_arg(work, spec->mmdet.config.text, &spec->mmdet.config.place);
 
 	if (rc == 0 && spec->mmdet.work_dir.given) {
-		rc = plan_add_arg(work, "--work-dir");
+		rc = plan_add_arg(work, "--work-dir", NULL);
 		if (rc == 0)
-			rc = plan_add_arg(work, spec->mmdet.work_dir.text);
+			rc = plan_add_arg(work, spec->mmdet.work_dir.text,
+					  &spec->mmdet.work_dir.place);
 	}
 	if (rc == 0 && spec->mmdet.amp.number)
-		rc = plan_add_arg(work, "--amp");
+		rc = plan_add_arg(work, "--amp", &spec->mmdet.amp.place);
 	if (rc == 0 && spec->mmdet.auto_scale_lr.number)
-		rc = plan_add_arg(work, "--auto-scale-lr");
+		rc = plan_add_arg(work, "--auto-scale-lr",
+				  &spec->mmdet.auto_scale_lr.place);
 	if (rc == 0 && resume->given && !says_no(resume)) {
-		rc = plan_add_arg(work, "--resume");
+		rc = plan_add_arg(work, "--resume", NULL);
 		if (rc == 0 && !says_yes(resume))
-			rc = plan_add_arg(work, resume->text);
+			rc = plan_add_arg(work, resume->text, &resume->place);
 	}
 	if (rc == 0)
 		rc = add_settings(work);
 	if (rc == 0)
-		rc = plan_add_arg(work, "--launcher");
+		rc = plan_add_arg(work, "--launcher", NULL);
 	if (rc == 0)
-		rc = plan_add_arg(work, MMDET_LAUNCHER);
+		rc = plan_add_arg(work, MMDET_LAUNCHER, NULL);
 	return rc;
 }
 
@@ -365,6 +370,7 @@ int plan_take_mmdet(struct plan_work *work)
 		return rc;
 	run->kind = PLAN_SCRIPT;
 	run->target = spec->run.script.given ? spec->run.script.text : MMDET_SCRIPT;
+	run->target_place = spec->run.script.given ? &spec->run.script.place : NULL;
 	return add_args(work);
 }
 

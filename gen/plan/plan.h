@@ -67,10 +67,13 @@ enum plan_program {
  */
 struct plan_run {
 	enum plan_program kind;
-	const char *python; /* "python" unless the spec says otherwise */
-	const char *target; /* script or module; NULL for a command */
-	const char **args;  /* COUNT words, not quoted */
+	const char *python;               /* "python" unless the spec says otherwise */
+	const char *target;               /* script or module; NULL for a command */
+	const char **args;                /* COUNT words, not quoted */
+	const struct diag_place **places; /* of each in the spec; NULL: it follows from
+					     something else there */
 	size_t count;
+	const struct diag_place *python_place, *target_place; /* NULL: as above */
 	const char *workdir; /* NULL: where sbatch was called */
 };
 
@@ -79,7 +82,8 @@ struct plan_memory {
 	const char *option; /* "mem", "mem-per-cpu", "mem-per-gpu"; NULL: no directive */
 	const char *value;  /* as sbatch takes it: "64G" */
 	const char *reason; /* one phrase, as in struct plan_number */
-	uint64_t per_node;  /* MiB; 0: unknown, or all of a node */
+	const struct diag_place *place; /* of the amount in the spec; NULL: none given */
+	uint64_t per_node;              /* MiB; 0: unknown, or all of a node */
 	enum plan_origin origin;
 };
 

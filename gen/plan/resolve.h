@@ -19,10 +19,19 @@ struct plan_work {
 	/* For each quantity the set (bits) of quantities that were not inferred behind
 	 * it. */
 	uint32_t roots[PLAN_QUANTITIES];
-	/* The identities (bits) that fail, and the roots behind each that was told. */
+	/* Of quantities (bits) the reason is the two others of an identity, as "nodes 2 x
+	 * ntasks_per_node 8". */
+	uint32_t computed;
+	/* The identities (bits) that fail, and what is to be told of them. */
 	uint32_t failed;
-	uint32_t told[PLAN_FAILURES_MAX];
-	size_t told_count;
+	struct plan_failure {
+		uint32_t roots; /* behind the numbers of the identity */
+		struct diag_place place;
+		enum plan_quantity guess; /* a default that does not fit;
+					     PLAN_QUANTITIES: none */
+		const char *text;
+	} failures[PLAN_FAILURES_MAX];
+	size_t failures_count;
 };
 
 /* A value that needs no identity; REASON is static or in the plan's arena. */
@@ -87,8 +96,10 @@ int plan_take_mmdet(struct plan_work *work);
 /* Samples of MMDetection's ranks against those of the config, into plan->training. */
 int plan_check_training(struct plan_work *work);
 
-/* One more argument of plan->run. TEXT NULL: -ENOMEM. */
-int plan_add_arg(struct plan_work *work, const char *text);
+/* One more argument of plan->run, from PLACE in the spec (NULL: of ours). TEXT NULL:
+ * -ENOMEM. */
+int plan_add_arg(struct plan_work *work, const char *text,
+		 const struct diag_place *place);
 
 /* Fills plan->batch, but for the partition. */
 int plan_resolve_batch(struct plan_work *work);

@@ -14,16 +14,21 @@
 #include <stdio.h>
 #include <string.h>
 
-int plan_add_arg(struct plan_work *work, const char *text)
+int plan_add_arg(struct plan_work *work, const char *text, const struct diag_place *place)
 {
 	struct plan *plan = work->plan;
-	const char **args = spec_arena_grow(&plan->arena, plan->run.args, plan->run.count,
-					    sizeof(*args));
+	struct plan_run *run = &plan->run;
+	const char **args =
+		spec_arena_grow(&plan->arena, run->args, run->count, sizeof(*args));
+	const struct diag_place **places =
+		spec_arena_grow(&plan->arena, run->places, run->count, sizeof(*places));
 
-	if (!args || !text)
+	if (!args || !places || !text)
 		return -ENOMEM;
-	plan->run.args = args;
-	args[plan->run.count++] = text;
+	run->args = args;
+	run->places = places;
+	args[run->count] = text;
+	places[run->count++] = place;
 	return 0;
 }
 
@@ -32,7 +37,7 @@ static int add_words(struct plan_work *work, const struct spec_value *words, siz
 	int rc = 0;
 
 	for (size_t i = first; i < words->count && rc == 0; i++)
-		rc = plan_add_arg(work, words->items[i].text);
+		rc = plan_add_arg(work, words->items[i].text, &words->items[i].place);
 	return rc;
 }
 
@@ -74,15 +79,19 @@ static int take_command(struct plan_work *work)
 	    strcmp(words[1].text, "-m") == 0) {
 		run->kind = PLAN_MODULE;
 		run->target = words[2].text;
+		run->target_place = &words[2].place;
 		first = 3;
 	} else if (is_python(words[0].text) && command->count >= 2 &&
 		   words[1].text[0] != '-') {
 		run->kind = PLAN_SCRIPT;
 		run->target = words[1].text;
+		run->target_place = &words[1].place;
 		first = 2;
 	}
-	if (run->kind != PLAN_COMMAND)
+	if (run->kind != PLAN_COMMAND) {
 		run->python = words[0].text;
+		run->python_place = &words[0].place;
+	}
 	return add_words(work, command, first);
 }
 
@@ -348,6 +357,7 @@ static int take_run(struct plan_work *work)
 	} else {
 		work->plan->run.kind = forms[first].kind;
 		work->plan->run.target = forms[first].value->text;
+		work->plan->run.target_place = &forms[first].value->place;
 	}
 	return refuse_nested(work, &forms[first].value->place);
 }
@@ -389,8 +399,11 @@ int plan_resolve_run(struct plan_work *work)
 	if (spec->run.python.given && (run->kind == PLAN_COMMAND || run->python))
 		diag_add(work->diag, DIAG_WARNING, "plan-run", &spec->run.python.place,
 			 "run.python is not used: run.command names its own program");
-	if (!run->python && run->kind != PLAN_COMMAND)
+	if (!run->python && run->kind != PLAN_COMMAND) {
 		run->python = spec->run.python.given ? spec->run.python.text : "python";
+		run->python_place =
+			spec->run.python.given ? &spec->run.python.place : NULL;
+	}
 	if (spec->run.workdir.given)
 		run->workdir = spec->run.workdir.text;
 	return add_words(work, &spec->run.args, 0);

@@ -72,6 +72,18 @@ size_t plan_sweep_value(const struct spec *spec, size_t i, uint64_t point)
 	       plan_sweep_axis(spec, i)->values.count;
 }
 
+bool plan_sweep_is_first(const struct spec *spec, uint64_t point)
+{
+	for (size_t i = 0; i < plan_sweep_axes(spec); i++) {
+		const uint64_t stride = plan_sweep_stride(spec, i);
+
+		if (point % stride == 0 &&
+		    point / stride < plan_sweep_axis(spec, i)->values.count)
+			return true;
+	}
+	return false;
+}
+
 static bool is_path(const struct spec_axis *axis)
 {
 	return strchr(axis->name.text, '.');

@@ -35,6 +35,9 @@ size_t plan_sweep_value(const struct spec *spec, size_t i, uint64_t point);
  */
 uint64_t plan_sweep_stride(const struct spec *spec, size_t i);
 
+/* True when some axis has in point POINT a value that it had in no point before. */
+bool plan_sweep_is_first(const struct spec *spec, uint64_t point);
+
 /*
  * Faults of the sweep's axes: zips of unequal length, a name twice, more points than
  * PLAN_SWEEP_MAX, a path as a name where the sweep is one array. -EINVAL, reported. Warns

@@ -18,10 +18,99 @@
 /* Seconds that the ranks get to save what they have, of those before the time limit. */
 #define GRACE_MARGIN 30
 
-static void add_word(struct script_work *work, struct script_value *root,
-		     const char *name, const char *text)
+/* A part of a command line, and where it stands in the spec. */
+struct part {
+	size_t begin, end;
+	const struct diag_place *place;
+};
+
+/* Words of a command line under way. */
+struct line {
+	struct script_work *work;
+	const char *between;
+	char *text;
+	size_t length;
+	FILE *out;
+	struct part *parts; /* in the work's arena */
+	size_t parts_count;
+	bool failed;
+};
+
+static void line_start(struct line *line, struct script_work *work, const char *between)
 {
-	script_value_text(root, name, script_word(work, text));
+	*line = (struct line){.work = work, .between = between};
+	line->out = open_memstream(&line->text, &line->length);
+	line->failed = !line->out;
+}
+
+/* TEXT, behind BETWEEN unless it is the first, from PLACE in the spec (NULL: ours). */
+static void line_add(struct line *line, const struct diag_place *place,
+		     const char *between, const char *text)
+{
+	long at;
+
+	if (line->failed)
+		return;
+	if (ftell(line->out) > 0)
+		fputs(between, line->out);
+	at = ftell(line->out);
+	fputs(text, line->out);
+	if (!place)
+		return;
+	line->parts = spec_arena_grow(&line->work->arena, line->parts, line->parts_count,
+				      sizeof(*line->parts));
+	if (!line->parts || at < 0) {
+		line->failed = true;
+		return;
+	}
+	line->parts[line->parts_count++] =
+		(struct part){(size_t)at, (size_t)at + strlen(text), place};
+}
+
+static void line_put(struct line *line, const struct diag_place *place,
+		     const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* One more word, which is quoted here. */
+static void line_put(struct line *line, const struct diag_place *place,
+		     const char *format, ...)
+{
+	const char *word = NULL;
+	char *text = NULL;
+	va_list list;
+	int length;
+
+	va_start(list, format);
+	length = vasprintf(&text, format, list);
+	va_end(list);
+	if (length >= 0) {
+		word = script_word(line->work, text);
+		free(text);
+	}
+	if (word)
+		line_add(line, place, line->between, word);
+	else
+		line->failed = true;
+}
+
+static void line_end(struct line *line, struct script_value *root, const char *name)
+{
+	if (line->out && fclose(line->out) != 0)
+		line->failed = true;
+	script_value_text(root, name, line->failed ? NULL : line->text);
+	for (size_t i = 0; !line->failed && i < line->parts_count; i++)
+		script_value_origin(root, line->parts[i].begin, line->parts[i].end,
+				    line->parts[i].place);
+	free(line->text);
+}
+
+/* One word, from PLACE in the spec (NULL: ours). */
+static void add_word(struct script_work *work, struct script_value *root,
+		     const char *name, const char *text, const struct diag_place *place)
+{
+	const char *word = script_word(work, text);
+
+	script_value_text(root, name, word);
+	script_value_origin(root, 0, word ? strlen(word) : 0, place);
 }
 
 /* Nothing, unless VALUE is given. */
@@ -29,9 +118,21 @@ static void add_given(struct script_work *work, struct script_value *root,
 		      const char *name, const struct spec_value *value)
 {
 	if (value->given)
-		add_word(work, root, name, value->text);
+		add_word(work, root, name, value->text, &value->place);
 	else
 		script_value_text(root, name, "");
+}
+
+/* The items of VALUE as words with blanks between. */
+static void add_words(struct script_work *work, struct script_value *root,
+		      const char *name, const struct spec_value *value)
+{
+	struct line line;
+
+	line_start(&line, work, " ");
+	for (size_t i = 0; i < value->count; i++)
+		line_put(&line, &value->items[i].place, "%s", value->items[i].text);
+	line_end(&line, root, name);
 }
 
 static void add_true(struct script_value *root, const char *name,
@@ -61,31 +162,42 @@ static void add_count(struct script_value *root, const char *name, uint64_t coun
 	script_value_text(root, name, text);
 }
 
-/* The lines of VALUE as they are, without the last line end. */
-static void add_lines(struct script_value *root, const char *name,
-		      const struct spec_value *value)
+/* TEXT without the line ends at its end. */
+static size_t trimmed(const char *text)
 {
-	char *text = NULL;
-	size_t length = 0;
-	FILE *out = open_memstream(&text, &length);
+	size_t length = strlen(text);
 
-	if (out) {
-		for (size_t i = 0; i < value->count; i++)
-			fprintf(out, "%s\n", value->items[i].text);
-		if (fclose(out) != 0) {
-			free(text);
-			text = NULL;
-		}
+	while (length > 0 && text[length - 1] == '\n')
+		length--;
+	return length;
+}
+
+/* The lines of VALUE as they are, without the last line end. */
+static void add_lines(struct script_work *work, struct script_value *root,
+		      const char *name, const struct spec_value *value)
+{
+	size_t count = value->count;
+	struct line line;
+
+	while (count > 0 && trimmed(value->items[count - 1].text) == 0)
+		count--;
+	line_start(&line, work, "\n");
+	for (size_t i = 0; i < count; i++) {
+		const char *text = value->items[i].text;
+
+		if (i + 1 == count)
+			text = spec_arena_copy(&work->arena, text, trimmed(text));
+		if (text)
+			line_add(&line, &value->items[i].place, line.between, text);
+		else
+			line.failed = true;
 	}
-	while (text && length > 0 && text[length - 1] == '\n')
-		text[--length] = '\0';
-	script_value_text(root, name, text);
-	free(text);
+	line_end(&line, root, name);
 }
 
 /* PATH, or nothing, as a word for `cd`, which must look it up nowhere else. */
 static void add_folder(struct script_work *work, struct script_value *root,
-		       const char *name, const char *path)
+		       const char *name, const char *path, const struct diag_place *place)
 {
 	const char *text;
 
@@ -99,99 +211,34 @@ static void add_folder(struct script_work *work, struct script_value *root,
 		       ? path
 		       : spec_arena_format(&work->arena, "./%s", path);
 	if (text)
-		add_word(work, root, name, text);
+		add_word(work, root, name, text, place);
 	else
 		script_value_text(root, name, NULL);
 }
 
 /*
  * The program and its arguments as shell words, an option and what follows it on one
- * line. To be freed; NULL without memory.
+ * line.
  */
-static char *program(struct script_work *work, const struct plan_run *run)
+static void add_program(struct script_work *work, struct script_value *root,
+			const struct plan_run *run)
 {
-	char *result = NULL;
-	size_t length;
-	FILE *out = open_memstream(&result, &length);
-	bool first = true, failed = false;
+	struct line line;
 
-	if (!out)
-		return NULL;
-	for (size_t i = 0; i < run->count + 1; i++) {
-		const char *text = i == 0 ? run->target : run->args[i - 1];
-		const char *word;
-		bool option;
+	line_start(&line, work, " ");
+	if (run->target)
+		line_put(&line, run->target_place, "%s", run->target);
+	for (size_t i = 0; i < run->count; i++) {
+		const char *text = run->args[i];
 
-		if (!text)
-			continue;
 		/* A dash with a digit is a negative number, the value of an option. */
-		option = text[0] == '-' && text[1] && !strchr("0123456789.", text[1]);
-		word = script_word(work, text);
-		failed |= !word;
-		if (!first)
-			fputs(option && i > 0 ? " \\\n\t" : " ", out);
-		fputs(word ? word : "", out);
-		first = false;
+		line.between =
+			text[0] == '-' && text[1] && !strchr("0123456789.", text[1])
+				? " \\\n\t"
+				: " ";
+		line_put(&line, run->places[i], "%s", text);
 	}
-	if (fclose(out) != 0 || failed) {
-		free(result);
-		return NULL;
-	}
-	return result;
-}
-
-/* Words of a command line under way. */
-struct line {
-	struct script_work *work;
-	const char *between;
-	char *text;
-	size_t length;
-	FILE *out;
-	bool failed;
-};
-
-static void line_start(struct line *line, struct script_work *work, const char *between)
-{
-	*line = (struct line){.work = work, .between = between};
-	line->out = open_memstream(&line->text, &line->length);
-	line->failed = !line->out;
-}
-
-static void line_put(struct line *line, const char *format, ...)
-	__attribute__((format(printf, 2, 3)));
-
-/* One more word, which is quoted here. */
-static void line_put(struct line *line, const char *format, ...)
-{
-	const char *word = NULL;
-	char *text = NULL;
-	va_list list;
-	int length;
-
-	if (line->failed)
-		return;
-	va_start(list, format);
-	length = vasprintf(&text, format, list);
-	va_end(list);
-	if (length >= 0) {
-		word = script_word(line->work, text);
-		free(text);
-	}
-	if (!word) {
-		line->failed = true;
-		return;
-	}
-	if (ftell(line->out) > 0)
-		fputs(line->between, line->out);
-	fputs(word, line->out);
-}
-
-static void line_end(struct line *line, struct script_value *root, const char *name)
-{
-	if (line->out && fclose(line->out) != 0)
-		line->failed = true;
-	script_value_text(root, name, line->failed ? NULL : line->text);
-	free(line->text);
+	line_end(&line, root, "program");
 }
 
 static const char *joined(struct script_work *work, const struct spec_value *value)
@@ -220,26 +267,31 @@ static void add_pyxis(struct script_work *work, struct script_value *root,
 
 		line.failed |= !mounts || !names;
 		if (spec->container.image.given)
-			line_put(&line, "--container-image=%s",
-				 spec->container.image.text);
+			line_put(&line, &spec->container.image.place,
+				 "--container-image=%s", spec->container.image.text);
 		if (mounts && mounts[0])
-			line_put(&line, "--container-mounts=%s", mounts);
+			line_put(&line, &spec->container.mounts.place,
+				 "--container-mounts=%s", mounts);
 		if (spec->container.workdir.given)
-			line_put(&line, "--container-workdir=%s",
-				 spec->container.workdir.text);
+			line_put(&line, &spec->container.workdir.place,
+				 "--container-workdir=%s", spec->container.workdir.text);
 		if (spec->container.name.given)
-			line_put(&line, "--container-name=%s", spec->container.name.text);
+			line_put(&line, &spec->container.name.place,
+				 "--container-name=%s", spec->container.name.text);
 		if (spec->container.home.given)
-			line_put(&line, "--%scontainer-mount-home",
+			line_put(&line, &spec->container.home.place,
+				 "--%scontainer-mount-home",
 				 spec->container.home.number ? "" : "no-");
 		if (spec->container.writable.given)
-			line_put(&line, "--container-%s",
+			line_put(&line, &spec->container.writable.place, "--container-%s",
 				 spec->container.writable.number ? "writable"
 								 : "readonly");
 		if (names && names[0])
-			line_put(&line, "--container-env=%s", names);
+			line_put(&line, &spec->container.env.place, "--container-env=%s",
+				 names);
 		for (size_t i = 0; i < options->count; i++)
-			line_put(&line, "%s", options->items[i].text);
+			line_put(&line, &options->items[i].place, "%s",
+				 options->items[i].text);
 	}
 	line_end(&line, root, "pyxis");
 }
@@ -266,29 +318,35 @@ static void add_apptainer(struct script_work *work, struct script_value *root,
 
 	line_start(&line, work, " ");
 	if (used) {
-		line_put(&line, "%s", spec->container.runtime.text);
-		line_put(&line, "exec");
+		line_put(&line, &spec->container.runtime.place, "%s",
+			 spec->container.runtime.text);
+		line_put(&line, NULL, "exec");
 		/* The user's own --rocm and the like say that the GPUs are not NVIDIA's.
 		 */
 		if (plan_value(plan, PLAN_GPUS) && !has_option(options, "--rocm") &&
 		    !has_option(options, "--nv") && !has_option(options, "--nvccli"))
-			line_put(&line, "--nv");
+			line_put(&line, NULL, "--nv");
 		for (size_t i = 0; i < mounts->count; i++) {
-			line_put(&line, "--bind");
-			line_put(&line, "%s", mounts->items[i].text);
+			line_put(&line, NULL, "--bind");
+			line_put(&line, &mounts->items[i].place, "%s",
+				 mounts->items[i].text);
 		}
 		if (spec->container.workdir.given) {
-			line_put(&line, "--pwd");
-			line_put(&line, "%s", spec->container.workdir.text);
+			line_put(&line, NULL, "--pwd");
+			line_put(&line, &spec->container.workdir.place, "%s",
+				 spec->container.workdir.text);
 		}
 		if (spec->container.home.given && !spec->container.home.number)
-			line_put(&line, "--no-home");
+			line_put(&line, &spec->container.home.place, "--no-home");
 		if (spec->container.writable.given && spec->container.writable.number)
-			line_put(&line, "--writable-tmpfs");
+			line_put(&line, &spec->container.writable.place,
+				 "--writable-tmpfs");
 		for (size_t i = 0; i < options->count; i++)
-			line_put(&line, "%s", options->items[i].text);
+			line_put(&line, &options->items[i].place, "%s",
+				 options->items[i].text);
 		if (spec->container.image.given)
-			line_put(&line, "%s", spec->container.image.text);
+			line_put(&line, &spec->container.image.place, "%s",
+				 spec->container.image.text);
 	}
 	line_end(&line, root, "apptainer");
 }
@@ -324,11 +382,12 @@ static void add_exec(struct script_work *work, struct script_value *root)
 
 	line_start(&line, work, " ");
 	if (plan->means == SPEC_MEANS_EXEC && !plan->launcher->bare) {
-		line_put(&line, "--launcher");
-		line_put(&line, "%s", plan->launcher->name);
+		line_put(&line, NULL, "--launcher");
+		line_put(&line, &work->spec->launcher.place, "%s", plan->launcher->name);
 		if (work->spec->binding.gpus.given) {
-			line_put(&line, "--gpus");
-			line_put(&line, "%s", work->spec->binding.gpus.text);
+			line_put(&line, NULL, "--gpus");
+			line_put(&line, &work->spec->binding.gpus.place, "%s",
+				 work->spec->binding.gpus.text);
 		}
 	}
 	line_end(&line, root, "exec");
@@ -380,7 +439,6 @@ static void add_part(struct script_work *work, struct script_value *part,
 	const bool het = work->plan->components_count > 0;
 	const struct plan_run *run = &plan->run;
 	struct line own;
-	char *text;
 
 	script_value_flag(part, "first", index == 0);
 	script_value_flag(part, "more", !last);
@@ -402,7 +460,7 @@ static void add_part(struct script_work *work, struct script_value *part,
 	add_given(work, part, "wait", &job->srun.wait);
 	add_true(part, "unbuffered", &job->srun.unbuffered);
 	add_true(part, "label", &job->srun.label);
-	script_value_text(part, "srun_args", script_words(work, &job->srun.args));
+	add_words(work, part, "srun_args", &job->srun.args);
 	add_pyxis(work, part, spec);
 	add_apptainer(work, part, spec, plan);
 	add_exec(work, part);
@@ -412,11 +470,9 @@ static void add_part(struct script_work *work, struct script_value *part,
 	script_value_flag(part, "own_python",
 			  run->kind != PLAN_COMMAND &&
 				  strcmp(run->python, "python") != 0);
-	add_word(work, part, "python",
-		 run->kind == PLAN_COMMAND ? "python" : run->python);
-	text = program(work, run);
-	script_value_text(part, "program", text);
-	free(text);
+	add_word(work, part, "python", run->kind == PLAN_COMMAND ? "python" : run->python,
+		 run->python_place);
+	add_program(work, part, run);
 
 	/* Of a component's environment what the whole job does not have. */
 	line_start(&own, work, " ");
@@ -428,7 +484,7 @@ static void add_part(struct script_work *work, struct script_value *part,
 			same |= strcmp(work->plan->env[k].name, item->name) == 0 &&
 				strcmp(work->plan->env[k].text, item->text) == 0;
 		if (!same)
-			line_put(&own, "%s=%s", item->name, item->text);
+			line_put(&own, &item->place, "%s=%s", item->name, item->text);
 	}
 	line_end(&own, part, "own_environment");
 }
@@ -459,8 +515,8 @@ static void add_modules(struct script_work *work, struct script_value *root)
 	script_value_flag(root, "modules",
 			  purge || spec->modules.use.count || spec->modules.load.count);
 	script_value_flag(root, "module_purge", purge);
-	script_value_text(root, "module_use", script_words(work, &spec->modules.use));
-	script_value_text(root, "module_load", script_words(work, &spec->modules.load));
+	add_words(work, root, "module_use", &spec->modules.use);
+	add_words(work, root, "module_load", &spec->modules.load);
 	add_given(work, root, "venv", &spec->venv);
 	add_given(work, root, "conda_env", &spec->conda.env);
 	add_given(work, root, "conda_root", &spec->conda.root);
@@ -563,7 +619,9 @@ static void add_environment(struct script_work *work, struct script_value *root)
 		struct script_value *entry = script_value_object(list, NULL);
 
 		script_value_text(entry, "name", plan->env[i].name);
-		add_word(work, entry, "value", plan->env[i].text);
+		script_value_origin(entry, 0, strlen(plan->env[i].name),
+				    &plan->env[i].place);
+		add_word(work, entry, "value", plan->env[i].text, &plan->env[i].place);
 	}
 	add_number(root, "omp_threads",
 		   plan->omp_auto && plan->means == SPEC_MEANS_SHELL && each > 0, each);
@@ -692,11 +750,11 @@ int script_context(struct script_work *work, struct script_value **result)
 	/* A launcher without variables of ours takes its ranks from PMIx. */
 	script_value_flag(root, "pmix", plan->launcher->bare);
 	if (spec->srun.mpi.given)
-		add_word(work, root, "mpi", spec->srun.mpi.text);
+		add_word(work, root, "mpi", spec->srun.mpi.text, &spec->srun.mpi.place);
 	else
 		script_value_text(root, "mpi", plan->launcher->bare ? "pmix" : "");
 	if (asks)
-		add_word(work, root, "srank", plan->srank);
+		add_word(work, root, "srank", plan->srank, NULL);
 	else
 		script_value_text(root, "srank", "");
 	script_value_flag(root, "by_exec",
@@ -708,13 +766,14 @@ int script_context(struct script_work *work, struct script_value **result)
 	add_sweep(work, root);
 	add_environment(work, root);
 	add_container_variables(root, spec);
-	add_lines(root, "site_setup", &work->site->setup);
-	add_lines(root, "setup", &spec->setup);
-	add_lines(root, "teardown", &spec->teardown);
+	add_lines(work, root, "site_setup", &work->site->setup);
+	add_lines(work, root, "setup", &spec->setup);
+	add_lines(work, root, "teardown", &spec->teardown);
 	workdir = plan->components_count ? first->run.workdir : plan->run.workdir;
 	/* Where sbatch was called is where the script is already. */
 	add_folder(work, root, "workdir",
-		   workdir && strcmp(workdir, ".") == 0 ? NULL : workdir);
+		   workdir && strcmp(workdir, ".") == 0 ? NULL : workdir,
+		   &spec->run.workdir.place);
 	add_true(root, "preflight", &spec->preflight);
 	script_value_flag(root, "doctor", !plan->launcher->bare);
 	handled = add_handler(work, root);

@@ -44,16 +44,29 @@ static bool is_skipped(const struct header *header, const char *option)
 	       lists(&header->work->site->skip, option);
 }
 
+/* Ends the directive that begins at AT and stands at PLACE in the spec (NULL: it follows
+ * from something else there). */
+static void end_directive(struct header *header, long at, const struct diag_place *place)
+{
+	const long end = ftell(header->out);
+
+	if (at >= 0 && end >= 0)
+		script_origins_add(header->work->origins, (size_t)at, (size_t)end, place);
+	fputc('\n', header->out);
+}
+
 /* --OPTION, with VALUE unless that is NULL, which stands at PLACE in the spec. */
 static int write_option(struct header *header, const char *option, const char *value,
 			const struct diag_place *place)
 {
+	const long at = ftell(header->out);
 	int rc;
 
 	if (is_skipped(header, option))
 		return 0;
 	if (!value) {
-		fprintf(header->out, "#SBATCH --%s\n", option);
+		fprintf(header->out, "#SBATCH --%s", option);
+		end_directive(header, at, place);
 		return 0;
 	}
 	rc = script_plain(header->work, value, place, "an #SBATCH line", &value);
@@ -68,7 +81,7 @@ static int write_option(struct header *header, const char *option, const char *v
 	}
 	fprintf(header->out, "#SBATCH --%s=", option);
 	script_quote_directive(header->out, value);
-	fputc('\n', header->out);
+	end_directive(header, at, place);
 	return 0;
 }
 
@@ -103,7 +116,7 @@ static int from_flag(struct header *header, const struct script_option *row)
 
 	if (!value->given || !value->number)
 		return 0;
-	return write_option(header, row->name, NULL, NULL);
+	return write_option(header, row->name, NULL, &value->place);
 }
 
 static int from_batch(struct header *header, const struct script_option *row)
@@ -187,7 +200,8 @@ static int from_memory(struct header *header, const struct script_option *row)
 	const struct plan_memory *memory = &header->plan->memory;
 
 	(void)row;
-	return memory->option ? write_option(header, memory->option, memory->value, NULL)
+	return memory->option ? write_option(header, memory->option, memory->value,
+					     memory->place)
 			      : 0;
 }
 
@@ -259,6 +273,7 @@ static int write_extra(struct header *header, const struct spec_item *item)
 	struct diag *diag = header->work->diag;
 	char *word = (char *)text;
 	bool owned;
+	long at;
 	int rc;
 
 	if (text[0] != '-' || !text[1]) {
@@ -290,9 +305,10 @@ static int write_extra(struct header *header, const struct spec_item *item)
 			 "directive as one line");
 		return -EINVAL;
 	}
+	at = ftell(header->out);
 	fputs("#SBATCH ", header->out);
 	script_quote_directive(header->out, plain);
-	fputc('\n', header->out);
+	end_directive(header, at, &item->place);
 	return 0;
 }
 

@@ -26,12 +26,20 @@ enum kind {
 	KIND_OBJECT,
 };
 
+/* A part of a text, and where it stands in the spec. */
+struct piece {
+	size_t begin, end;
+	const struct diag_place *place;
+};
+
 struct script_value {
 	enum kind kind;
 	bool flag;
 	bool failed; /* a child was lost */
 	char *name;
 	char *text;
+	struct piece *pieces; /* of the text, those that have a place */
+	size_t pieces_count, pieces_allocated;
 	struct script_value *first, *last, *next;
 };
 
@@ -54,6 +62,7 @@ struct reader {
 	FILE *out;
 	script_partials partials;
 	void *arg;
+	struct script_origins *origins;
 	struct diag *diag;
 };
 
@@ -117,6 +126,7 @@ void script_value_free(struct script_value *root)
 	}
 	free(root->name);
 	free(root->text);
+	free(root->pieces);
 	free(root);
 }
 
@@ -167,6 +177,29 @@ void script_value_number(struct script_value *parent, const char *name,
 
 	snprintf(text, sizeof(text), "%llu", number);
 	script_value_text(parent, name, text);
+}
+
+void script_value_origin(struct script_value *parent, size_t begin, size_t end,
+			 const struct diag_place *place)
+{
+	struct script_value *value = parent ? parent->last : NULL;
+
+	if (!value || !place)
+		return;
+	if (value->pieces_count == value->pieces_allocated) {
+		size_t allocated =
+			value->pieces_allocated ? 2 * value->pieces_allocated : 4;
+		struct piece *grown =
+			reallocarray(value->pieces, allocated, sizeof(*grown));
+
+		if (!grown) {
+			value->failed = true;
+			return;
+		}
+		value->pieces = grown;
+		value->pieces_allocated = allocated;
+	}
+	value->pieces[value->pieces_count++] = (struct piece){begin, end, place};
 }
 
 static bool is_blank(char c)
@@ -380,6 +413,15 @@ static int render_variable(struct reader *reader, const struct frame *frame,
 	if (value->kind != KIND_TEXT)
 		return fault(reader, tag->at, "`%.*s` is not a text: use it as a section",
 			     (int)tag->length, tag->name);
+	if (reader->origins && value->pieces_count > 0) {
+		const off_t at = ftello(reader->out);
+
+		for (size_t i = 0; at >= 0 && i < value->pieces_count; i++)
+			script_origins_add(reader->origins,
+					   (size_t)at + value->pieces[i].begin,
+					   (size_t)at + value->pieces[i].end,
+					   value->pieces[i].place);
+	}
 	fputs(value->text, reader->out);
 	return 0;
 }
@@ -555,7 +597,7 @@ static int render(struct reader *reader, const struct frame *frame,
 
 int script_mustache(FILE *out, const struct script_template *template,
 		    const struct script_value *root, script_partials partials, void *arg,
-		    struct diag *diag)
+		    struct script_origins *origins, struct diag *diag)
 {
 	struct frame frame = {.value = root};
 	struct reader reader = {
@@ -564,6 +606,7 @@ int script_mustache(FILE *out, const struct script_template *template,
 		.out = out,
 		.partials = partials,
 		.arg = arg,
+		.origins = origins,
 		.diag = diag,
 	};
 

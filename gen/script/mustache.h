@@ -10,6 +10,7 @@
 #pragma once
 
 #include "gen/diag.h"
+#include "gen/script/origins.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -40,6 +41,13 @@ void script_value_text(struct script_value *parent, const char *name, const char
 void script_value_number(struct script_value *parent, const char *name,
 			 unsigned long long number);
 
+/*
+ * Bytes BEGIN up to END of the text that PARENT got last stand at PLACE, which must live
+ * as long as the tree. In the order of the text. PLACE NULL: nothing is noted.
+ */
+void script_value_origin(struct script_value *parent, size_t begin, size_t end,
+			 const struct diag_place *place);
+
 /* The text of one template. FILE is what messages call it. */
 struct script_template {
 	const char *file;
@@ -57,10 +65,11 @@ typedef int (*script_partials)(const char *name, struct script_template *templat
 /*
  * Renders TEMPLATE with ROOT to OUT. A section shows its body once for a true flag, a
  * text that is not empty or an object, once per element for a list, and not at all for a
- * false flag, an empty text or an empty list. PARTIALS may be NULL: there are none. 0;
+ * false flag, an empty text or an empty list. PARTIALS may be NULL: there are none.
+ * ORIGINS, unless NULL, gets the places of script_value_origin(), as offsets of OUT. 0;
  * -EINVAL when DIAG was told of a fault, with the template's line; -ENOMEM. What was
  * written to OUT before a fault is of no use.
  */
 int script_mustache(FILE *out, const struct script_template *template,
 		    const struct script_value *root, script_partials partials, void *arg,
-		    struct diag *diag);
+		    struct script_origins *origins, struct diag *diag);

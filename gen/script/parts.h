@@ -12,6 +12,7 @@ struct script_work {
 	const struct plan *plan;
 	const struct spec_site *site;
 	const struct script_point *point; /* NULL: the spec is the whole job */
+	struct script_origins *origins;   /* NULL: not wanted */
 	struct diag *diag;
 	struct spec_arena *arena; /* owns the texts made here */
 };
@@ -22,9 +23,6 @@ struct script_work {
  * without memory.
  */
 const char *script_word(struct script_work *work, const char *text);
-
-/* The items of VALUE as words with blanks between; "" for none. NULL without memory. */
-const char *script_words(struct script_work *work, const struct spec_value *value);
 
 /*
  * TEXT of the spec without placeholders, for a place that is the same in every task of an

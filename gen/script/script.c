@@ -9,11 +9,13 @@
 #include "gen/script/parts.h"
 #include "gen/script/shell.h"
 #include "gen/script/uses.h"
+#include "gen/spec/within.h"
 #include "spank/launch/settings.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -89,8 +91,6 @@ static void warn_literals(const struct spec *spec, struct diag *diag)
 		const struct spec_value *value;
 		const char *fix;
 	} paths[] = {
-		{&spec->batch.output, path},
-		{&spec->batch.error, path},
 		{&spec->run.script, path},
 		{&spec->mmdet.config, path},
 		{&spec->mmdet.work_dir, path},
@@ -343,81 +343,197 @@ static int check_srun(struct script_work *work)
 	return rc;
 }
 
-/* CODE may end in && or |, and would take the script's next command with it. */
-static int check_end(struct script_work *work, const char *name,
-		     const struct spec_value *lines, const char *code)
+/* The cure for code that is in pieces. */
+static const char whole[] = "end within the code what begins in it; the script goes on "
+			    "behind it";
+
+/* Shell code of the spec under examination. */
+struct code {
+	struct script_work *work;
+	const char *name; /* "setup of the site" */
+	const struct spec_value *lines;
+	const char *text; /* all items, each with a line end */
+	size_t length;
+	bool before; /* the ranks run behind it */
+};
+
+/* Tells what bytes BEGIN up to END of the code are about, at their place in the spec. */
+static void tell_code(const struct code *code, enum diag_severity severity, size_t begin,
+		      size_t end, const char *fix, const char *format, ...)
+	__attribute__((format(printf, 6, 7)));
+
+static void tell_code(const struct code *code, enum diag_severity severity, size_t begin,
+		      size_t end, const char *fix, const char *format, ...)
 {
-	const size_t length = strlen(code);
+	struct diag *diag = code->work->diag;
+	struct diag_place place = code->lines->place;
+	size_t start = 0;
+	char *text = NULL;
+	va_list list;
+
+	/* What is missing at the end is missed behind the last word. */
+	while (begin > 0 && (begin >= code->length || strchr(" \t\n", code->text[begin])))
+		begin--;
+	for (size_t i = 0; i < code->lines->count; i++) {
+		const struct spec_item *item = &code->lines->items[i];
+		const size_t length = strlen(item->text);
+
+		if (begin <= start + length) {
+			place = item->place;
+			spec_place_within(&place, diag, item->text, length, begin - start,
+					  end > begin ? end - start : 0);
+			break;
+		}
+		start += length + 1;
+	}
+	va_start(list, format);
+	if (vasprintf(&text, format, list) < 0)
+		text = NULL;
+	va_end(list);
+	diag_add(diag, severity, "script-code", &place, "%s", text ? text : code->name);
+	free(text);
+	if (fix)
+		diag_fix(diag, "%s", fix);
+}
+
+/*
+ * The code may end in && or a backslash, and would take the script's next command with
+ * it.
+ */
+static int check_end(const struct code *code)
+{
+	struct spec_arena **arena = &code->work->arena;
 	struct shell_program program;
 	struct shell_text text = {0};
 	const struct shell_node *last;
 	int rc;
 
-	text.bytes = spec_arena_format(&work->arena, "%s:\n", code);
+	text.bytes = spec_arena_format(arena, "%s:\n", code->text);
 	if (!text.bytes)
 		return -ENOMEM;
-	text.length = length + 2;
-	rc = shell_read(&program, &text, &work->arena);
+	text.length = code->length + 2;
+	rc = shell_read(&program, &text, arena);
 	if (rc < 0)
 		return rc;
 	for (last = program.list; last && last->next;)
 		last = last->next;
-	if (!last || (last->range.begin == length && last->link == SHELL_THEN))
+	if (!last || (last->range.begin == code->length && last->link == SHELL_THEN))
 		return 0;
-	diag_add(work->diag, DIAG_ERROR, "script-code", &lines->items[0].place,
-		 "%s is no whole piece of shell code: its last command goes on", name);
+	tell_code(code, DIAG_ERROR, code->length, 0, whole,
+		  "%s is no whole piece of shell code: its last command goes on",
+		  code->name);
 	return -EINVAL;
 }
 
-/* Shell code of the spec that ends the script where bash comes to it. */
-static int check_code(struct script_work *work, const char *name,
-		      const struct spec_value *lines)
+/* Whether the shell always ends with COMMAND, or becomes another program. */
+static bool is_end(const struct shell_node *command, const char **how)
+{
+	const struct shell_word *word = command->words;
+
+	if (command->kind != SHELL_COMMAND || !word || !word->literal || !word->bare)
+		return false;
+	*how = word->text;
+	/* exec with redirections alone goes on. */
+	return strcmp(word->text, "exit") == 0 ||
+	       (strcmp(word->text, "exec") == 0 && command->words_count > 1);
+}
+
+/* A command of LIST, outside of branches, at which the shell ends for certain. */
+static const struct shell_node *find_end(const struct shell_node *list, const char **how)
+{
+	for (; list; list = list->next) {
+		const struct shell_node *found = NULL;
+
+		if (list->background || list->link != SHELL_THEN)
+			continue;
+		if (is_end(list, how))
+			return list;
+		if (list->kind == SHELL_GROUP || list->kind == SHELL_LIST)
+			found = find_end(list->children, how);
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+/* Code that never comes to its end. */
+static int check_exit(const struct code *code, const struct shell_program *program)
+{
+	const char *how;
+	const struct shell_node *end = find_end(program->list, &how);
+
+	if (!end)
+		return 0;
+	if (code->before) {
+		tell_code(code, DIAG_ERROR, end->range.begin, end->range.end,
+			  "remove it; what is to end the job stands behind a condition, "
+			  "as in [ -d data ] || exit 1",
+			  "%s ends the job with `%s` before its ranks start", code->name,
+			  how);
+		return -EINVAL;
+	}
+	tell_code(code, DIAG_WARNING, end->range.begin, end->range.end,
+		  "remove it: the job then ends as its ranks have ended",
+		  "%s ends with `%s`, so a job that failed has the exit code of that",
+		  code->name, how);
+	return 0;
+}
+
+/* The code can be read to its end, ends in itself, and lets the script go on. */
+static int check_code(struct code *code)
 {
 	struct shell_program program;
 	struct shell_text text = {0};
-	const char *code = "";
-	bool certain;
+	enum shell_fault_kind kind;
+	bool certain, open;
 	int rc;
 
-	for (size_t i = 0; i < lines->count; i++) {
-		code = spec_arena_format(&work->arena, "%s%s\n", code,
-					 lines->items[i].text);
-		if (!code)
+	code->text = "";
+	for (size_t i = 0; i < code->lines->count; i++) {
+		code->text = spec_arena_format(&code->work->arena, "%s%s\n", code->text,
+					       code->lines->items[i].text);
+		if (!code->text)
 			return -ENOMEM;
 	}
-	text.bytes = code;
-	text.length = strlen(code);
-	rc = shell_read(&program, &text, &work->arena);
-	if (rc == 0 && program.fault.kind == SHELL_FINE && lines->count > 0)
-		return check_end(work, name, lines, code);
-	if (rc < 0 || program.fault.kind == SHELL_FINE ||
-	    program.fault.kind == SHELL_TOO_DEEP)
+	code->length = strlen(code->text);
+	text.bytes = code->text;
+	text.length = code->length;
+	rc = shell_read(&program, &text, &code->work->arena);
+	if (rc < 0 || code->lines->count == 0)
 		return rc;
-	/* Whether a word is unexpected can hang on an option that is set before it
-	 * (shopt -s extglob); whether something is still open does not. */
-	certain = program.fault.kind != SHELL_UNEXPECTED;
-	diag_add(work->diag, certain ? DIAG_ERROR : DIAG_WARNING, "script-code",
-		 lines->count ? &lines->items[0].place : &lines->place,
-		 "%s is no whole piece of shell code: %s", name,
-		 shell_fault_text(program.fault.kind));
+	kind = program.fault.kind;
+	if (kind == SHELL_TOO_DEEP)
+		return 0;
+	if (kind == SHELL_FINE) {
+		rc = check_end(code);
+		return rc < 0 ? rc : check_exit(code, &program);
+	}
+	open = kind == SHELL_UNEXPECTED && program.fault.range.begin >= code->length;
+	/* Only extglob, set in a line before, makes words of what are none otherwise. */
+	certain = kind != SHELL_UNEXPECTED || open || !strstr(code->text, "extglob");
+	tell_code(code, certain ? DIAG_ERROR : DIAG_WARNING, program.fault.range.begin,
+		  program.fault.range.end, whole,
+		  "%s is no whole piece of shell code: %s", code->name,
+		  open ? "its last command goes on" : shell_fault_text(kind));
 	return certain ? -EINVAL : 0;
 }
 
 static int check_codes(struct script_work *work)
 {
-	const struct {
-		const char *name;
-		const struct spec_value *lines;
-	} codes[] = {
-		{"setup of the site", &work->site->setup},
-		{"setup", &work->spec->setup},
-		{"teardown", &work->spec->teardown},
+	struct code codes[] = {
+		{.name = "setup of the site",
+		 .lines = &work->site->setup,
+		 .before = true},
+		{.name = "setup", .lines = &work->spec->setup, .before = true},
+		{.name = "teardown", .lines = &work->spec->teardown},
 	};
 	int result = 0;
 
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
-		int rc = check_code(work, codes[i].name, codes[i].lines);
+		int rc;
 
+		codes[i].work = work;
+		rc = check_code(&codes[i]);
 		if (rc < 0)
 			result = rc;
 	}
@@ -426,13 +542,15 @@ static int check_codes(struct script_work *work)
 
 int script_write(FILE *out, const struct spec *spec, const struct plan *plan,
 		 const struct spec_site *site, const struct script_point *point,
-		 struct script_templates *templates, struct diag *diag)
+		 struct script_templates *templates, struct script_origins *origins,
+		 struct diag *diag)
 {
 	struct script_work work = {
 		.spec = spec,
 		.plan = plan,
 		.site = site,
 		.point = point,
+		.origins = origins,
 		.diag = diag,
 	};
 	struct script_template template = {0};
@@ -476,7 +594,9 @@ int script_write(FILE *out, const struct spec *spec, const struct plan *plan,
 		rc = script_context(&work, &root);
 	if (rc == 0)
 		rc = script_mustache(out, &template, root, script_templates_find,
-				     templates, diag);
+				     templates, origins, diag);
+	if (rc == 0 && origins && origins->failed)
+		rc = -ENOMEM;
 	if (rc == 0)
 		warn_literals(spec, diag);
 	if (rc == 0 && ferror(out))

@@ -65,23 +65,6 @@ const char *script_word(struct script_work *work, const char *text)
 	return finish(work, out, &result, put_word(out, work, text));
 }
 
-const char *script_words(struct script_work *work, const struct spec_value *value)
-{
-	char *result = NULL;
-	size_t length;
-	FILE *out = open_memstream(&result, &length);
-	int rc = 0;
-
-	if (!out)
-		return NULL;
-	for (size_t i = 0; i < value->count && rc == 0; i++) {
-		if (i > 0)
-			fputc(' ', out);
-		rc = put_word(out, work, value->items[i].text);
-	}
-	return finish(work, out, &result, rc);
-}
-
 int script_plain(struct script_work *work, const char *text,
 		 const struct diag_place *place, const char *what, const char **plain)
 {

@@ -20,6 +20,7 @@ setup() {
 		sweep:
 		  matrix: {resources.nodes: [1, 2], lr: [0.1, "it's $x", 3]}
 		  as: files
+		# srank: disable-file=variable-in-directive
 	END
 }
 

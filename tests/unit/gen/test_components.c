@@ -53,7 +53,7 @@ static char *script_of(const struct row *row, bool with)
 	job.rc = plan_make(&job.plan, &job.spec, &job.site, &job.diag);
 	if (job.rc == 0)
 		job.rc = script_write(out, &job.spec, &job.plan, &job.site, NULL,
-				      &templates, &job.diag);
+				      &templates, NULL, &job.diag);
 	assert_int_equal(fclose(out), 0);
 	if (job.rc < 0)
 		print_error("%s=%s: %s\n", row->key, row->value,

@@ -213,7 +213,8 @@ static char *script_of(const char *text, const char *path, const char *value)
 	out = open_memstream(&script, &length);
 	assert_non_null(out);
 	if (rc == 0)
-		rc = script_write(out, &spec, &plan, &site, NULL, &templates, &diag);
+		rc = script_write(out, &spec, &plan, &site, NULL, &templates, NULL,
+				  &diag);
 	assert_int_equal(fclose(out), 0);
 	if (rc < 0) {
 		/* Never without a word. */

@@ -103,7 +103,7 @@ static int render(const char *text, char **result, struct diag *diag)
 	int rc;
 
 	assert_non_null(out);
-	rc = script_mustache(out, &template, root, find_partial, NULL, diag);
+	rc = script_mustache(out, &template, root, find_partial, NULL, NULL, diag);
 	assert_int_equal(fclose(out), 0);
 	script_value_free(root);
 	return rc;
@@ -317,8 +317,9 @@ static void no_memory_is_told(void **state)
 	/* A text that its maker could not build. */
 	script_value_text(script_value_list(root, "list"), NULL, NULL);
 	assert_true(script_value_failed(root));
-	assert_int_equal(script_mustache(stderr, &template, root, NULL, NULL, &diag),
-			 -ENOMEM);
+	assert_int_equal(
+		script_mustache(stderr, &template, root, NULL, NULL, NULL, &diag),
+		-ENOMEM);
 	script_value_free(root);
 
 	assert_true(script_value_failed(NULL));

@@ -188,24 +188,58 @@ static void faults(void **state)
 		 "(line 3), ntasks 8 (line 3) [plan-identity]\n"},
 		{"torch",
 		 "nodes: 1, gpus_per_node: 8, cpus_per_gpu: 6, cpus_per_task: 48",
-		 /* 48 CPUs a node in tasks of 48 make one task, for 8 GPUs. */
-		 "job.yaml:3:73: error: ntasks_per_node 1 is not gpus_per_node 8 x "
-		 "tasks_per_gpu, "
-		 "whole numbers above zero: it follows from gpus_per_node 8 (line 3), "
-		 "cpus_per_task 48 (line 3), cpus_per_gpu 6 (line 3) [plan-identity]\n"},
+		 /* The two keys that cannot be, and not the one task that would have
+		    all CPUs. */
+		 "job.yaml:3:73: error: cpus_per_gpu 6 is not tasks_per_gpu x "
+		 "cpus_per_task 48, "
+		 "whole numbers above zero: cpus_per_task 48 (line 3), cpus_per_gpu 6 "
+		 "(line 3) [plan-identity]\n"},
 		{"torch",
 		 "gpus_per_node: 8, tasks_per_gpu: 1, cpus_per_gpu: 6, cpus_per_task: 48",
-		 "job.yaml:3:81: error: cpus_per_node 384 != gpus_per_node 8 x "
-		 "cpus_per_gpu 6: it "
-		 "follows from gpus_per_node 8 (line 3), tasks_per_gpu 1 (line 3), "
-		 "cpus_per_task "
-		 "48 (line 3), cpus_per_gpu 6 (line 3) [plan-identity]\n"},
+		 "job.yaml:3:81: error: cpus_per_gpu 6 != tasks_per_gpu 1 x "
+		 "cpus_per_task 48: "
+		 "tasks_per_gpu 1 (line 3), cpus_per_task 48 (line 3), cpus_per_gpu 6 "
+		 "(line 3) [plan-identity]\n"},
 		{"torch", "nodes: 1, gpus_per_node: 4, tasks_per_gpu: 2, cpus_per_gpu: 3",
-		 "job.yaml:3:73: error: cpus_per_node 12 is not ntasks_per_node 8 x "
-		 "cpus_per_task, whole numbers above zero: it follows from gpus_per_node "
-		 "4 (line "
-		 "3), tasks_per_gpu 2 (line 3), cpus_per_gpu 3 (line 3) "
+		 "job.yaml:3:73: error: cpus_per_gpu 3 is not tasks_per_gpu 2 x "
+		 "cpus_per_task, whole numbers above zero: tasks_per_gpu 2 (line 3), "
+		 "cpus_per_gpu 3 (line 3) [plan-identity]\n"},
+		/* CPUs of a node are no key: what makes them is told. */
+		{"torchrun",
+		 "nodes: 1, gpus_per_node: 8, cpus_per_gpu: 6, cpus_per_task: 12",
+		 "job.yaml:3:73: error: ntasks_per_node 1 x cpus_per_task 12 != "
+		 "gpus_per_node 8 x cpus_per_gpu 6: it follows from gpus_per_node 8 "
+		 "(line 3), ntasks_per_node 1 (launcher torchrun is one task a node), "
+		 "cpus_per_task 12 (line 3), cpus_per_gpu 6 (line 3) "
 		 "[plan-identity]\n"},
+		/* Four numbers of which three contradict each other: the three. */
+		{"torch", "nodes: 2, ntasks: 16, gpus: 12, tasks_per_gpu: 1",
+		 "job.yaml:3:60: error: ntasks 16 != gpus 12 x tasks_per_gpu 1: gpus 12 "
+		 "(line 3), tasks_per_gpu 1 (line 3), ntasks 16 (line 3) "
+		 "[plan-identity]\n"},
+		{"torch", "nodes: 1, gpus: 3, ntasks: 2",
+		 "job.yaml:3:40: error: ntasks 2 is not gpus 3 x tasks_per_gpu, whole "
+		 "numbers above zero: gpus 3 (line 3), ntasks 2 (line 3) "
+		 "[plan-identity]\n"},
+		{"torch", "ntasks: 8, gpus: 4, tasks_per_gpu: 3",
+		 "job.yaml:3:48: error: ntasks 8 != gpus 4 x tasks_per_gpu 3: gpus 4 "
+		 "(line 3), tasks_per_gpu 3 (line 3), ntasks 8 (line 3) "
+		 "[plan-identity]\n"},
+		{"torch", "nodes: 3, ntasks_per_node: 3, gpus: 9, tasks_per_gpu: 2",
+		 /* Neither ntasks nor gpus_per_node is given; all four keys are in it. */
+		 "job.yaml:3:67: error: ntasks_per_node 3 != gpus_per_node 3 x "
+		 "tasks_per_gpu 2: it follows from nodes 3 (line 3), gpus 9 (line 3), "
+		 "tasks_per_gpu 2 (line 3), ntasks_per_node 3 (line 3) "
+		 "[plan-identity]\n"},
+		/* Two contradictions that have nothing to do with each other: both. */
+		{"torch",
+		 "nodes: 2, gpus: 8, gpus_per_node: 8, cpus_per_gpu: 3, cpus_per_task: 2",
+		 "job.yaml:3:47: error: gpus 8 != nodes 2 x gpus_per_node 8: nodes 2 "
+		 "(line 3), gpus 8 (line 3), gpus_per_node 8 (line 3) "
+		 "[plan-identity]\n"
+		 "job.yaml:3:82: error: cpus_per_gpu 3 is not tasks_per_gpu x "
+		 "cpus_per_task 2, whole numbers above zero: cpus_per_task 2 (line 3), "
+		 "cpus_per_gpu 3 (line 3) [plan-identity]\n"},
 		{"torchrun", "nodes: 2, ntasks: 16, gpus_per_node: 8",
 		 "job.yaml:3:31: error: ntasks 16 != nodes 2 x ntasks_per_node 1: nodes "
 		 "2 (line "

@@ -45,8 +45,8 @@ static char *task_of(const char *text)
 	assert_int_equal(plan_make(&plan, &spec, &site, &diag), 0);
 	out = open_memstream(&script, &length);
 	assert_non_null(out);
-	assert_int_equal(script_write(out, &spec, &plan, &site, NULL, &templates, &diag),
-			 0);
+	assert_int_equal(
+		script_write(out, &spec, &plan, &site, NULL, &templates, NULL, &diag), 0);
 	assert_int_equal(fclose(out), 0);
 	begin = strstr(script, TASK_BEGIN);
 	assert_non_null(begin);

@@ -51,7 +51,7 @@ static void make(struct made *made, const char *spec, const char *site)
 	out = open_memstream(&made->script, &made->length);
 	assert_non_null(out);
 	made->rc = script_write(out, &made->spec, &made->plan, &made->site, NULL,
-				&made->templates, &made->diag);
+				&made->templates, NULL, &made->diag);
 	assert_int_equal(fclose(out), 0);
 }
 
@@ -440,7 +440,7 @@ static void comments(void **state)
 	made.spec.batch.error = (struct spec_value){true, .text = "my err/x/%j.err"};
 	FILE *out = open_memstream(&made.script, &made.length);
 	assert_int_equal(script_write(out, &made.spec, &made.plan, &made.site, NULL,
-				      &made.templates, &made.diag),
+				      &made.templates, NULL, &made.diag),
 			 0);
 	fclose(out);
 	assert_non_null(strstr(made.script, "from a\\nb.yaml (digest "));
@@ -459,7 +459,7 @@ static void comments(void **state)
 	made.spec.batch.output = (struct spec_value){true, .text = "-p/%j.out"};
 	out = open_memstream(&made.script, &made.length);
 	assert_int_equal(script_write(out, &made.spec, &made.plan, &made.site, NULL,
-				      &made.templates, &made.diag),
+				      &made.templates, NULL, &made.diag),
 			 0);
 	fclose(out);
 	assert_non_null(strstr(made.script,
@@ -553,12 +553,13 @@ static void literals_are_told(void **state)
 	     NULL);
 	assert_int_equal(made.rc, 0);
 	assert_int_equal(made.diag.errors, 0);
-	assert_int_equal(made.diag.warnings, 6);
+	/* Those in the header are an error of `srank check`, to which gen holds it. */
+	assert_int_equal(made.diag.warnings, 4);
 	diag_sort(&made.diag);
 	for (size_t i = 0; i < made.diag.count; i++)
 		assert_string_equal(made.diag.items[i].rule, "script-literal");
 	assert_int_equal(made.diag.items[0].place.line, 3);
-	assert_int_equal(made.diag.items[5].place.line, 5);
+	assert_int_equal(made.diag.items[3].place.line, 4);
 	clear(&made);
 }
 
