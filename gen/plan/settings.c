@@ -9,6 +9,7 @@
 #include "spank/launch/rendezvous.h"
 #include "spank/launch/settings.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -434,6 +435,68 @@ static bool is_wrong_size(const struct plan *plan, const struct spec_item *item)
 	       plan_known(plan, PLAN_WORLD_SIZE) && strcmp(number, item->text) != 0;
 }
 
+/* `$NAME` or `${NAME` in the value of NAME itself. */
+static bool names_itself(const struct spec_item *item)
+{
+	const size_t length = strlen(item->name);
+
+	for (const char *at = item->text; (at = strchr(at, '$'));) {
+		at += at[1] == '{' ? 2 : 1;
+		if (strncmp(at, item->name, length) == 0 &&
+		    !isalnum((unsigned char)at[length]) && at[length] != '_')
+			return true;
+	}
+	return false;
+}
+
+/*
+ * A value is taken as written. One that is to add to what the variable has would take
+ * that away instead, and without the folders of PATH no command of the script is found.
+ */
+static int check_value(struct plan_work *work, const struct spec_item *item)
+{
+	if (!names_itself(item))
+		return 0;
+	diag_add(work->diag, DIAG_ERROR, "plan-settings", &item->place,
+		 "env: values are taken as written, so %s would lose what it has and get "
+		 "the text `%.80s`",
+		 item->name, item->text);
+	if (strpbrk(item->text, "\"`\\\n") || strlen(item->text) > 200)
+		diag_fix(work->diag, "export it in setup, where a shell expands it");
+	else
+		diag_fix(work->diag, "setup: export %s=\"%s\"", item->name, item->text);
+	return -EINVAL;
+}
+
+/* FOLDER is an element of PATH. */
+static bool has_folder(const char *path, const char *folder)
+{
+	const size_t length = strlen(folder);
+
+	for (;; path++) {
+		const size_t size = strcspn(path, ":");
+
+		if (size == length && strncmp(path, folder, length) == 0)
+			return true;
+		path += size;
+		if (!*path)
+			return false;
+	}
+}
+
+static void warn_path(struct plan_work *work, const struct spec_item *item)
+{
+	if (strcmp(item->name, "PATH") != 0 || has_folder(item->text, "/bin") ||
+	    has_folder(item->text, "/usr/bin"))
+		return;
+	diag_add(work->diag, DIAG_WARNING, "plan-settings", &item->place,
+		 "env: PATH is all of it, and the script finds srun and its other "
+		 "commands "
+		 "in %.80s only",
+		 item->text[0] ? item->text : "no folder");
+	diag_fix(work->diag, "setup: export PATH=\"%.80s:$PATH\"", item->text);
+}
+
 static int check_variables(struct plan_work *work)
 {
 	const struct spec_value *env = &work->spec->env;
@@ -452,6 +515,10 @@ static int check_variables(struct plan_work *work)
 			rc = -EINVAL;
 		if (check_step_variable(work, item) < 0)
 			rc = -EINVAL;
+		if (check_value(work, item) < 0)
+			rc = -EINVAL;
+		else
+			warn_path(work, item);
 		if (is_recomputed(work->plan, item->name))
 			diag_add(work->diag, DIAG_WARNING, "plan-settings", &item->place,
 				 "%s is each task's own with launcher %s, so this value "

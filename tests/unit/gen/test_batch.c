@@ -383,6 +383,22 @@ static void variables_that_mislead(void **state)
 		{"resources: {nodes: 2}\nlauncher: mpi\nenv: {WORLD_SIZE: 4}",
 		 "WORLD_SIZE is 4 in env, and the job has 2 ranks", 0},
 		{"resources: {nodes: 2}\nlauncher: mpi\nenv: {WORLD_SIZE: 2}", NULL, 0},
+		/* Values are literal: one that adds to itself takes away. */
+		{"resources: {nodes: 1}\nenv: {PATH: '/x:$PATH'}",
+		 "env: values are taken as written, so PATH would lose what it has and "
+		 "get the text `/x:$PATH`",
+		 -EINVAL},
+		{"resources: {nodes: 1}\nenv: {A_B: '${A_B:-x}'}",
+		 "env: values are taken as written, so A_B would lose what it has and "
+		 "get the text `${A_B:-x}`",
+		 -EINVAL},
+		{"resources: {nodes: 1}\nenv: {A: '$AB ${A_} A $$ $', AB: $A}", NULL, 0},
+		{"resources: {nodes: 1}\nenv: {PATH: '/opt/bin:/usr/local/bin'}",
+		 "env: PATH is all of it, and the script finds srun and its other "
+		 "commands in /opt/bin:/usr/local/bin only",
+		 0},
+		{"resources: {nodes: 1}\nenv: {PATH: '/opt/bin:/usr/bin'}", NULL, 0},
+		{"resources: {nodes: 1}\nenv: {PATH: /bin}", NULL, 0},
 		/* What srun would start instead of the plan's step. */
 		{"resources: {nodes: 2, gpus_per_node: 4}\nenv: {SLURM_NTASKS: 4}",
 		 "env: srun reads SLURM_NTASKS itself, and ntasks is 8, not 4", -EINVAL},
