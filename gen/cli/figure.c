@@ -166,10 +166,9 @@ static void put_box(struct figure *figure, double x, double y, double width,
 static struct launch_cpuset common(const struct launch_cpuset *a,
 				   const struct launch_cpuset *b)
 {
-	struct launch_cpuset both;
+	struct launch_cpuset both = *a;
 
-	for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
-		both.bits[word] = a->bits[word] & b->bits[word];
+	launch_cpuset_keep(&both, b);
 	return both;
 }
 

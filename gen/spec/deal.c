@@ -46,16 +46,6 @@ static void free_flags(bool **flags)
 	free(*flags);
 }
 
-static void add(struct launch_cpuset *set, uint32_t cpu)
-{
-	set->bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
-}
-
-static bool has(const struct launch_cpuset *set, uint32_t cpu)
-{
-	return set->bits[cpu / 64] >> (cpu % 64) & 1;
-}
-
 /* The cores of the machine, or its threads; as far as they are in WITHIN (NULL: all). */
 static int list_units(const struct dealing *dealing, bool cores,
 		      const struct launch_cpuset *within, struct units *units)
@@ -71,7 +61,7 @@ static int list_units(const struct dealing *dealing, bool cores,
 		const struct spec_machine_cpu *cpu = &machine->usable[i];
 		bool thread = i && cpu->core == cpu[-1].core;
 
-		if ((within && !has(within, cpu->cpu)) ||
+		if ((within && !launch_cpuset_has(within, cpu->cpu)) ||
 		    (thread && dealing->cpus->one_thread))
 			continue;
 		if (thread && cores) {
@@ -323,8 +313,8 @@ static int pick_cores(struct dealing *dealing)
 		const struct unit *core = &dealing->cores.list[i];
 
 		for (uint32_t j = 0; j < core->count && core->taken; j++)
-			add(&dealing->step,
-			    dealing->machine->usable[core->first + j].cpu);
+			launch_cpuset_add(&dealing->step,
+					  dealing->machine->usable[core->first + j].cpu);
 	}
 	return 0;
 }
@@ -362,8 +352,9 @@ static void deal(const struct dealing *dealing, struct units *units,
 			package = unit->package;
 			got += unit->cpus;
 			for (uint32_t i = 0; i < unit->count; i++)
-				add(&masks[task],
-				    dealing->machine->usable[unit->first + i].cpu);
+				launch_cpuset_add(
+					&masks[task],
+					dealing->machine->usable[unit->first + i].cpu);
 		}
 		package = cpus->deal == SPEC_DEAL_CYCLIC ? (package + 1) % units->packages
 							 : 0;
@@ -372,11 +363,10 @@ static void deal(const struct dealing *dealing, struct units *units,
 
 static bool meet(const struct launch_cpuset *a, const struct launch_cpuset *b)
 {
-	for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++) {
-		if (a->bits[word] & b->bits[word])
-			return true;
-	}
-	return false;
+	struct launch_cpuset both = *a;
+
+	launch_cpuset_keep(&both, b);
+	return !launch_cpuset_is_empty(&both);
 }
 
 /* Adds to MASK the CPUs of the groups that it touches, as far as they are in WITHIN. */
@@ -386,10 +376,12 @@ static void widen(struct launch_cpuset *mask, const struct spec_machine_group *g
 	struct launch_cpuset wide = *mask;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!meet(mask, &groups[i].cpus))
+		struct launch_cpuset part = groups[i].cpus;
+
+		if (!meet(mask, &part))
 			continue;
-		for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
-			wide.bits[word] |= groups[i].cpus.bits[word] & within->bits[word];
+		launch_cpuset_keep(&part, within);
+		launch_cpuset_join(&wide, &part);
 	}
 	*mask = wide;
 }
@@ -406,12 +398,16 @@ static bool read_mask(struct launch_cpuset *mask, const char *text, size_t lengt
 		return false;
 	for (size_t digit = 0; digit < length; digit++) {
 		char c = (char)tolower((unsigned char)text[length - 1 - digit]);
-		uint64_t value;
+		unsigned int value;
 
 		if (!isxdigit((unsigned char)c))
 			return false;
-		value = (uint64_t)(isdigit((unsigned char)c) ? c - '0' : c - 'a' + 10);
-		mask->bits[digit / 16] |= value << (digit % 16 * 4);
+		value = (unsigned int)(isdigit((unsigned char)c) ? c - '0'
+								 : c - 'a' + 10);
+		for (uint32_t bit = 0; bit < 4; bit++) {
+			if (value >> bit & 1)
+				launch_cpuset_add(mask, (uint32_t)digit * 4 + bit);
+		}
 	}
 	return launch_cpuset_count(mask) > 0;
 }
@@ -428,7 +424,7 @@ static bool read_cpu(struct launch_cpuset *mask, const char *text, size_t length
 	cpu = strtoul(text, &end, 0);
 	if (end != text + length || cpu >= LAUNCH_CPUS_MAX)
 		return false;
-	add(mask, (uint32_t)cpu);
+	launch_cpuset_add(mask, (uint32_t)cpu);
 	return true;
 }
 
@@ -480,7 +476,7 @@ static void bind_task(const struct dealing *dealing, enum spec_bind bind, uint32
 		break;
 	case SPEC_BIND_RANK:
 		memset(mask, 0, sizeof(*mask));
-		add(mask, task % launch_cpuset_count(&machine->cpus));
+		launch_cpuset_add(mask, task % launch_cpuset_count(&machine->cpus));
 		break;
 	default:
 		break;

@@ -70,25 +70,16 @@ static void free_reading(struct reading **reading)
 	free(*reading);
 }
 
-static bool has(const struct launch_cpuset *set, uint32_t cpu)
-{
-	return set->bits[cpu / 64] >> (cpu % 64) & 1;
-}
-
-static void add_all(struct launch_cpuset *set, const struct launch_cpuset *more)
-{
-	for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
-		set->bits[word] |= more->bits[word];
-}
-
 /* The lowest CPU of SET that is in OTHER (IN) or is not; LAUNCH_CPUS_MAX: none. */
 static uint32_t first_of(const struct launch_cpuset *set,
 			 const struct launch_cpuset *other, bool in)
 {
 	struct launch_cpuset part = *set;
 
-	for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++)
-		part.bits[word] &= in ? other->bits[word] : ~other->bits[word];
+	if (in)
+		launch_cpuset_keep(&part, other);
+	else
+		launch_cpuset_remove(&part, other);
 	return launch_cpuset_first(&part);
 }
 
@@ -337,7 +328,7 @@ static int read_groups(const struct reading *reading, const struct spec_node *ro
 		if (cpu < LAUNCH_CPUS_MAX)
 			rc = refuse(reading, cpus, "%s: CPU %u is in an entry above, too",
 				    label, cpu);
-		add_all(&seen, &group->cpus);
+		launch_cpuset_join(&seen, &group->cpus);
 		group->id = (uint32_t)id;
 		if (launch_cpuset_count(&group->cpus))
 			++*count;
@@ -369,7 +360,7 @@ static int settle_cpus(const struct reading *reading, const struct spec_node *ro
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < machine->packages_count; i++)
-		add_all(&machine->cpus, &machine->packages[i].cpus);
+		launch_cpuset_join(&machine->cpus, &machine->packages[i].cpus);
 	for (size_t i = 0; i < machine->numa_count; i++) {
 		uint32_t cpu = first_of(&machine->numa[i].cpus, &machine->cpus, false);
 
@@ -378,7 +369,7 @@ static int settle_cpus(const struct reading *reading, const struct spec_node *ro
 				    "NUMA node %u: CPU %u is in no entry of packages",
 				    machine->numa[i].id, cpu);
 		if (!machine->packages_count)
-			add_all(&machine->cpus, &machine->numa[i].cpus);
+			launch_cpuset_join(&machine->cpus, &machine->numa[i].cpus);
 	}
 	known = launch_cpuset_count(&machine->cpus);
 	if (count < 0 && !known)
@@ -387,7 +378,7 @@ static int settle_cpus(const struct reading *reading, const struct spec_node *ro
 			      "give packages, numa or cpus");
 	if (!known) {
 		for (long cpu = 0; cpu < count; cpu++)
-			machine->cpus.bits[cpu / 64] |= UINT64_C(1) << (cpu % 64);
+			launch_cpuset_add(&machine->cpus, (uint32_t)cpu);
 	} else if (count >= 0 && known != (uint32_t)count) {
 		return refuse(reading, node, "cpus %ld != %u CPUs in %s", count, known,
 			      machine->packages_count ? "packages" : "numa");
@@ -470,17 +461,17 @@ static int list_usable(struct reading *reading, const struct spec_node *reserved
 		return -ENOMEM;
 	for (size_t i = 0; i < machine->packages_count; i++) {
 		for (uint32_t cpu = 0; cpu < LAUNCH_CPUS_MAX; cpu++) {
-			if (has(&machine->packages[i].cpus, cpu))
+			if (launch_cpuset_has(&machine->packages[i].cpus, cpu))
 				reading->package[cpu] = (uint16_t)i;
 		}
 	}
 	/* Cores stand in the order of their first threads, whatever their numbers. */
 	for (uint32_t cpu = 0; cpu < LAUNCH_CPUS_MAX; cpu++) {
-		if (!has(&machine->cpus, cpu))
+		if (!launch_cpuset_has(&machine->cpus, cpu))
 			continue;
 		if (lowest[reading->core[cpu]] == UINT16_MAX)
 			lowest[reading->core[cpu]] = (uint16_t)cpu;
-		if (!has(&reading->reserved, cpu))
+		if (!launch_cpuset_has(&reading->reserved, cpu))
 			machine->usable[machine->usable_count++] =
 				(struct spec_machine_cpu){
 					.cpu = (uint16_t)cpu,
@@ -707,7 +698,7 @@ static bool read_of_cpu(struct launch_cpuset *set, const struct launch_tree *tre
 
 	return launch_tree_read(tree, text, sizeof(text), CPU "%s", tree->sys, cpu,
 				name) == 0 &&
-	       launch_cpuset_parse(set, text) == 0 && has(set, cpu);
+	       launch_cpuset_parse(set, text) == 0 && launch_cpuset_has(set, cpu);
 }
 
 /*
@@ -722,7 +713,7 @@ static int find_packages(struct reading *reading, const struct launch_tree *tree
 	for (uint32_t cpu = 0; cpu < LAUNCH_CPUS_MAX; cpu++) {
 		reading->core[cpu] = (uint16_t)cpu;
 		/* Of each two names the second one is that of Linux before 5.3. */
-		if (has(&machine->cpus, cpu) &&
+		if (launch_cpuset_has(&machine->cpus, cpu) &&
 		    (read_of_cpu(&set, tree, cpu, "core_cpus_list") ||
 		     read_of_cpu(&set, tree, cpu, "thread_siblings_list")))
 			reading->core[cpu] = (uint16_t)launch_cpuset_first(&set);
@@ -730,7 +721,7 @@ static int find_packages(struct reading *reading, const struct launch_tree *tree
 	for (uint32_t cpu = 0; cpu < LAUNCH_CPUS_MAX; cpu++) {
 		struct spec_machine_group *grown;
 
-		if (!has(&rest, cpu))
+		if (!launch_cpuset_has(&rest, cpu))
 			continue;
 		if (!read_of_cpu(&set, tree, cpu, "package_cpus_list") &&
 		    !read_of_cpu(&set, tree, cpu, "core_siblings_list")) {
@@ -744,10 +735,9 @@ static int find_packages(struct reading *reading, const struct launch_tree *tree
 		machine->packages = grown;
 		grown += machine->packages_count;
 		memset(grown, 0, sizeof(*grown));
-		for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++) {
-			grown->cpus.bits[word] = set.bits[word] & rest.bits[word];
-			rest.bits[word] &= ~set.bits[word];
-		}
+		grown->cpus = set;
+		launch_cpuset_keep(&grown->cpus, &rest);
+		launch_cpuset_remove(&rest, &set);
 		grown->id = (uint32_t)machine->packages_count++;
 	}
 	return 0;
@@ -776,10 +766,8 @@ static bool take_node(const char *name, void *data)
 			     gathering->tree->sys, id) ||
 	    launch_cpuset_parse(&set, text))
 		return true;
-	for (size_t word = 0; word < LAUNCH_CPUS_MAX / 64; word++) {
-		set.bits[word] &= gathering->rest.bits[word];
-		gathering->rest.bits[word] &= ~set.bits[word];
-	}
+	launch_cpuset_keep(&set, &gathering->rest);
+	launch_cpuset_remove(&gathering->rest, &set);
 	if (!launch_cpuset_count(&set))
 		return true;
 	grown = spec_arena_grow(&machine->arena, machine->numa, machine->numa_count,
@@ -919,7 +907,7 @@ static struct launch_cpuset sockets_of(const struct spec_machine *machine,
 
 	for (size_t i = 0; i < machine->packages_count; i++) {
 		if (first_of(local, &machine->packages[i].cpus, true) < LAUNCH_CPUS_MAX)
-			add_all(&sockets, &machine->packages[i].cpus);
+			launch_cpuset_join(&sockets, &machine->packages[i].cpus);
 	}
 	return sockets;
 }
@@ -933,7 +921,7 @@ size_t spec_machine_package(const struct spec_machine *machine, uint32_t gpu)
 	if (memcmp(local, &machine->cpus, sizeof(*local)) == 0 || cpu == LAUNCH_CPUS_MAX)
 		return machine->packages_count;
 	while (package < machine->packages_count &&
-	       !has(&machine->packages[package].cpus, cpu))
+	       !launch_cpuset_has(&machine->packages[package].cpus, cpu))
 		package++;
 	return package;
 }

@@ -83,6 +83,12 @@ void launch_cpuset_remove(struct launch_cpuset *set, const struct launch_cpuset 
 		set->bits[word] &= ~other->bits[word];
 }
 
+void launch_cpuset_keep(struct launch_cpuset *set, const struct launch_cpuset *other)
+{
+	for (size_t word = 0; word < WORDS; word++)
+		set->bits[word] &= other->bits[word];
+}
+
 bool launch_cpuset_is_empty(const struct launch_cpuset *set)
 {
 	return launch_cpuset_first(set) == LAUNCH_CPUS_MAX;

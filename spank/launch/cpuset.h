@@ -41,6 +41,9 @@ void launch_cpuset_join(struct launch_cpuset *set, const struct launch_cpuset *o
 /* Removes the CPUs of OTHER from SET. */
 void launch_cpuset_remove(struct launch_cpuset *set, const struct launch_cpuset *other);
 
+/* Removes the CPUs that OTHER does not have. */
+void launch_cpuset_keep(struct launch_cpuset *set, const struct launch_cpuset *other);
+
 bool launch_cpuset_is_empty(const struct launch_cpuset *set);
 
 /* Number of CPUs in SET. */

@@ -85,17 +85,17 @@ static void cuts_text(void **state)
 	assert_string_equal(text, "10-11,20,30");
 }
 
-static void joins_and_removes(void **state)
+static void joins_removes_and_keeps(void **state)
 {
 	static const struct {
-		const char *set, *other, *joined, *removed;
+		const char *set, *other, *joined, *removed, *kept;
 	} cases[] = {
-		{"", "", "", ""},
-		{"0-3", "", "0-3", "0-3"},
-		{"", "0-3", "0-3", ""},
-		{"0-3,64", "2-5", "0-5,64", "0-1,64"},
-		{"63-64", "64-65", "63-65", "63"},
-		{"4095", "4095", "4095", ""},
+		{"", "", "", "", ""},
+		{"0-3", "", "0-3", "0-3", ""},
+		{"", "0-3", "0-3", "", ""},
+		{"0-3,64", "2-5", "0-5,64", "0-1,64", "2-3"},
+		{"63-64", "64-65", "63-65", "63", "64"},
+		{"4095", "4095", "4095", "", "4095"},
 	};
 	struct launch_cpuset set, other, result;
 	char text[64];
@@ -112,6 +112,10 @@ static void joins_and_removes(void **state)
 		launch_cpuset_text(&result, text, sizeof(text));
 		assert_string_equal(text, cases[i].removed);
 		assert_int_equal(launch_cpuset_is_empty(&result), !*cases[i].removed);
+		result = set;
+		launch_cpuset_keep(&result, &other);
+		launch_cpuset_text(&result, text, sizeof(text));
+		assert_string_equal(text, cases[i].kept);
 	}
 }
 
@@ -177,7 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(reads_and_prints),
 		cmocka_unit_test(cuts_text),
-		cmocka_unit_test(joins_and_removes),
+		cmocka_unit_test(joins_removes_and_keeps),
 		cmocka_unit_test(goes_from_one_to_the_next),
 		cmocka_unit_test(reads_the_affinity_of_a_process),
 	};
