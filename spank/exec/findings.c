@@ -35,8 +35,12 @@
 /* Of rank 0 besides one connection for each rank: libraries, data, devices. */
 #define FILES_OWN 256
 
-/* Names in a list within a message. */
-#define NAMES_SHOWN 8
+/* Names in a list within a message, and places in front of it. */
+#define NAMES_SHOWN  8
+#define PLACES_SHOWN 4
+
+/* Nodes of a step that srun serves by one port: src/api/step_launch.c of Slurm. */
+#define NODES_PER_PORT 48
 
 enum id {
 	RANKS_MISSING,
@@ -139,7 +143,8 @@ const struct exec_rule exec_rules[] = {
 			   "service that runs everywhere out of ports="},
 	[NOT_TESTED] = {"not-tested", EXEC_ERROR,
 			"the node lacks what a connection takes",
-			"see the limits of the task: open files, memory, processes"},
+			"see the limits of the task (open files, memory, processes) and "
+			"the addresses of the node: ip -brief address"},
 	[ADDRESS_DIFFERS] = {"address-differs", EXEC_WARNING,
 			     "the nodes have different /etc/hosts, or DNS answers by "
 			     "network",
@@ -159,11 +164,13 @@ const struct exec_rule exec_rules[] = {
 		 "the variable takes lo, by which no other node can come",
 		 "name the network between the nodes; a list that excludes "
 		 "must exclude lo as well: ^lo,docker0"},
-	[INTERFACE_OTHER] = {"interface-other", EXEC_WARNING,
-			     "the variable names another network than the one of "
-			     "MASTER_ADDR, so that ranks meet in one and talk in another",
-			     "make sure that this network joins all nodes, or let both "
-			     "agree: suffix= or MASTER_ADDR for an address in it"},
+	[INTERFACE_OTHER] =
+		{"interface-other", EXEC_WARNING,
+		 "ranks would meet in one network and talk in another, by "
+		 "which not all connections between nodes were tried and made",
+		 "make sure that this network joins all nodes (srun "
+		 "--mpi=pmix tries it), or let both agree: suffix= or "
+		 "MASTER_ADDR for an address in it"},
 	[HOSTNAME_LOOPBACK] = {"hostname-loopback", EXEC_WARNING,
 			       "the host's own line in its /etc/hosts; Gloo listens at "
 			       "the address of the host's own name, and others cannot "
@@ -176,15 +183,15 @@ const struct exec_rule exec_rules[] = {
 		      "ask for GPUs by node: --gpus-per-node or --gres=gpu:N"},
 	[GPU_MISSING] =
 		{"gpu-missing", EXEC_ERROR,
-		 "the GPU has fallen off the bus, the driver is not loaded, or "
-		 "the container was started without it",
-		 "see dmesg and nvidia-smi on that node, and leave it out: sbatch "
-		 "--exclude; start containers with --nv, --rocm or --gpus"},
+		 "the GPU has fallen off the bus, the driver or a part of it "
+		 "(nvidia_uvm) is not loaded, or the container was started without it",
+		 "see dmesg, nvidia-smi and lsmod on that node, and leave it out: "
+		 "sbatch --exclude; start containers with --nv, --rocm or --gpus"},
 	[GPU_DENIED] = {"gpu-denied", EXEC_ERROR,
 			"the job's device cgroup does not have it, or the file's mode "
-			"is too strict",
-			"set the device's mode to 0666, and compare gres.conf with "
-			"the device files of the node"},
+			"or group is too strict",
+			"compare gres.conf with the device files of the node; NVIDIA's "
+			"have mode 0666, AMD's are open to the group render"},
 	[GPU_SHARED] = {"gpu-shared", EXEC_WARNING,
 			"more tasks than GPUs, or Slurm's own binding gave several tasks "
 			"the same; NCCL refuses two ranks on one GPU",
@@ -289,10 +296,18 @@ const struct exec_rule exec_rules[] = {
 struct judge {
 	struct exec_verdict *verdict;
 	const struct exec_world *world;
-	const struct exec_record **tasks; /* those that came, by node and rank */
+	const struct exec_record **tasks; /* those that came, by component, node, rank */
 	uint32_t tasks_count;
 	const struct exec_record **nodes; /* the leaders among them, by rank */
+	const struct exec_record **peers; /* the same by component, and then by rank */
+	const struct exec_record **named; /* the same by name */
 	uint32_t nodes_count;
+	uint32_t missing; /* ranks */
+	bool parts;       /* there are components */
+	bool joined;      /* connections between nodes were tried, and none has failed */
+	/* Findings by their hash: the index and one; 0: none. */
+	uint32_t *table;
+	uint32_t table_size; /* a power of 2 */
 };
 
 /* ---- gathering ---- */
@@ -302,33 +317,119 @@ const char *exec_severity_name(enum exec_severity severity)
 	return severity == EXEC_ERROR ? "error" : "warning";
 }
 
-static void add_place(struct exec_finding *finding, const char *place)
+/* Whether a list of COUNT entries is full, so that it must become twice as long. */
+static bool is_full(uint32_t count)
 {
-	/* Tasks come node by node, so that equal places follow each other. */
-	if (!*place || strcmp(finding->last, place) == 0)
-		return;
-	snprintf(finding->last, sizeof(finding->last), "%s", place);
-	if (finding->places < EXEC_PLACES_SHOWN)
-		finding->place[finding->places] = strdup(place);
-	finding->places++;
+	return (count & (count - 1)) == 0;
+}
+
+static bool add_place(struct exec_finding *finding, const char *place)
+{
+	uint32_t count = finding->places;
+
+	if (!*place || (count && strcmp(finding->place[count - 1], place) == 0))
+		return true;
+	if (is_full(count)) {
+		char **list = reallocarray(finding->place, count ? 2 * count : 1,
+					   sizeof(*list));
+
+		if (!list)
+			return false;
+		finding->place = list;
+	}
+	finding->place[count] = strdup(place);
+	finding->places += finding->place[count] != NULL;
+	return finding->place[count];
 }
 
 static struct exec_finding *add_finding(struct exec_verdict *verdict, enum id id,
 					char *text)
 {
-	struct exec_finding *findings =
-		reallocarray(verdict->findings, verdict->count + 1, sizeof(*findings));
+	uint32_t count = verdict->count;
 
-	if (!findings)
-		return NULL;
-	verdict->findings = findings;
-	findings[verdict->count] =
+	if (is_full(count)) {
+		struct exec_finding *list = reallocarray(
+			verdict->findings, count ? 2 * count : 1, sizeof(*list));
+
+		if (!list)
+			return NULL;
+		verdict->findings = list;
+	}
+	verdict->findings[count] =
 		(struct exec_finding){.rule = &exec_rules[id], .text = text};
 	if (exec_rules[id].severity == EXEC_ERROR)
 		verdict->errors++;
 	else
 		verdict->warnings++;
-	return &findings[verdict->count++];
+	verdict->count++;
+	return &verdict->findings[count];
+}
+
+/* FNV-1a */
+static uint32_t hash(const struct exec_rule *rule, const char *text)
+{
+	uint32_t sum = 2166136261U ^ (uint32_t)(rule - exec_rules);
+
+	for (; *text; text++)
+		sum = (sum ^ (unsigned char)*text) * 16777619U;
+	return sum;
+}
+
+/* Where a finding of RULE with TEXT is, or would be. */
+static uint32_t *find_place(const struct judge *judge, const struct exec_rule *rule,
+			    const char *text)
+{
+	const struct exec_finding *findings = judge->verdict->findings;
+	uint32_t i = hash(rule, text);
+
+	for (;; i++) {
+		uint32_t *slot = &judge->table[i & (judge->table_size - 1)];
+
+		if (!*slot || (findings[*slot - 1].rule == rule &&
+			       strcmp(findings[*slot - 1].text, text) == 0))
+			return slot;
+	}
+}
+
+/* Room for one more finding; half of the table stays empty. */
+static bool make_room(struct judge *judge)
+{
+	const struct exec_verdict *verdict = judge->verdict;
+	uint32_t size = judge->table_size;
+
+	if (2 * (verdict->count + 1) <= size)
+		return true;
+	size = size ? 2 * size : 64;
+	free(judge->table);
+	judge->table = calloc(size, sizeof(*judge->table));
+	judge->table_size = judge->table ? size : 0;
+	for (uint32_t i = 0; judge->table && i < verdict->count; i++)
+		*find_place(judge, verdict->findings[i].rule, verdict->findings[i].text) =
+			i + 1;
+	return judge->table;
+}
+
+/* Takes TEXT; NULL: there is no memory. */
+static struct exec_finding *find_or_add(struct judge *judge, enum id id, char *text)
+{
+	struct exec_finding *finding = NULL;
+	uint32_t *slot;
+
+	if (!text || !make_room(judge)) {
+		free(text);
+		return NULL;
+	}
+	slot = find_place(judge, &exec_rules[id], text);
+	if (*slot) {
+		free(text);
+		return &judge->verdict->findings[*slot - 1];
+	}
+	finding = add_finding(judge->verdict, id, text);
+	if (finding)
+		*slot = judge->verdict->count;
+	else
+		free(text);
+	return finding;
 }
 
 static void found(struct judge *judge, enum id id, const char *place, const char *format,
@@ -337,8 +438,7 @@ static void found(struct judge *judge, enum id id, const char *place, const char
 static void found(struct judge *judge, enum id id, const char *place, const char *format,
 		  ...)
 {
-	struct exec_verdict *verdict = judge->verdict;
-	struct exec_finding *finding = NULL;
+	struct exec_finding *finding;
 	va_list list;
 	char *text;
 	int length;
@@ -346,31 +446,16 @@ static void found(struct judge *judge, enum id id, const char *place, const char
 	va_start(list, format);
 	length = vasprintf(&text, format, list);
 	va_end(list);
-	for (uint32_t i = verdict->count; length >= 0 && i-- > 0 && !finding;) {
-		struct exec_finding *other = &verdict->findings[i];
-
-		if (other->rule == &exec_rules[id] && strcmp(other->text, text) == 0)
-			finding = other;
-	}
-	if (finding) {
-		free(text);
-	} else {
-		finding = length >= 0 ? add_finding(verdict, id, text) : NULL;
-		if (!finding) {
-			if (length >= 0)
-				free(text);
-			verdict->lost = true;
-			verdict->errors++;
-			return;
-		}
-	}
-	add_place(finding, place);
+	finding = find_or_add(judge, id, length < 0 ? NULL : text);
+	if (finding && add_place(finding, place))
+		return;
+	judge->verdict->lost = true;
+	judge->verdict->errors++;
 }
 
 void exec_finding_place(const struct exec_finding *finding, char *text, size_t size)
 {
-	uint32_t shown =
-		finding->places < EXEC_PLACES_SHOWN ? finding->places : EXEC_PLACES_SHOWN;
+	uint32_t shown = finding->places < PLACES_SHOWN ? finding->places : PLACES_SHOWN;
 	size_t used = 0;
 
 	*text = '\0';
@@ -378,7 +463,7 @@ void exec_finding_place(const struct exec_finding *finding, char *text, size_t s
 		used += (size_t)snprintf(
 			text + used, size - used, "%s%s",
 			i == 0 ? "" : (i + 1 == finding->places ? " and " : ", "),
-			finding->place[i] ? finding->place[i] : "?");
+			finding->place[i]);
 	if (finding->places > shown && used < size)
 		snprintf(text + used, size - used, " and %" PRIu32 " more",
 			 finding->places - shown);
@@ -388,8 +473,9 @@ void exec_verdict_clear(struct exec_verdict *verdict)
 {
 	for (uint32_t i = 0; i < verdict->count; i++) {
 		free(verdict->findings[i].text);
-		for (uint32_t place = 0; place < EXEC_PLACES_SHOWN; place++)
+		for (uint32_t place = 0; place < verdict->findings[i].places; place++)
 			free(verdict->findings[i].place[place]);
+		free(verdict->findings[i].place);
 	}
 	free(verdict->findings);
 	*verdict = (struct exec_verdict){0};
@@ -421,13 +507,76 @@ static void name_task(const struct exec_record *record, char *place, size_t size
 		 node_of(record));
 }
 
-static int by_node(const void *a, const void *b)
+/*
+ * What components of a heterogeneous step do not share; each srun of them has a port of
+ * its own. Where that is not known, a task of such a step is compared with none.
+ */
+static int64_t part_of(const struct exec_record *record)
+{
+	int64_t port = number(record, "srun.port");
+
+	if (port || !exec_record_get(record, "het"))
+		return port;
+	return -1 - number(record, "rank");
+}
+
+static int compare(int64_t one, int64_t other)
+{
+	return (one > other) - (one < other);
+}
+
+static int by_rank(const struct exec_record *one, const struct exec_record *other)
+{
+	/* They are in one array. */
+	return (one > other) - (one < other);
+}
+
+static int by_part(const void *a, const void *b)
+{
+	const struct exec_record *one = *(const struct exec_record *const *)a;
+	const struct exec_record *other = *(const struct exec_record *const *)b;
+	int order = compare(part_of(one), part_of(other));
+
+	return order ? order : by_rank(one, other);
+}
+
+static int by_name(const void *a, const void *b)
 {
 	const struct exec_record *one = *(const struct exec_record *const *)a;
 	const struct exec_record *other = *(const struct exec_record *const *)b;
 	int order = strcmp(node_of(one), node_of(other));
 
-	return order ? order : (one > other) - (one < other);
+	return order ? order : by_rank(one, other);
+}
+
+static int by_part_and_name(const void *a, const void *b)
+{
+	const struct exec_record *one = *(const struct exec_record *const *)a;
+	const struct exec_record *other = *(const struct exec_record *const *)b;
+	int order = compare(part_of(one), part_of(other));
+
+	return order ? order : by_name(a, b);
+}
+
+/* Whether the two belong to one component, and may be compared. */
+static bool is_peer(const struct judge *judge, const struct exec_record *one,
+		    const struct exec_record *other)
+{
+	return !judge->parts || part_of(one) == part_of(other);
+}
+
+/*
+ * Where the peers of LIST[FIRST] end, in a list by component. Of those that came: a rule
+ * that counts must ask whether all have.
+ */
+static uint32_t end_of_part(const struct judge *judge, const struct exec_record **list,
+			    uint32_t count, uint32_t first)
+{
+	uint32_t end = first + 1;
+
+	while (end < count && is_peer(judge, list[first], list[end]))
+		end++;
+	return end;
 }
 
 /* Whether LIST, with commas, has WORD, which is LENGTH long. */
@@ -479,6 +628,7 @@ static void find_missing(struct judge *judge)
 			used += (size_t)snprintf(names + used, sizeof(names) - used,
 						 "%s%" PRIu32, used ? "," : "", rank);
 	}
+	judge->missing = count;
 	/* None could come without an address, or to the port of another program. */
 	if (count && (world->meshed || (world->addr && !held)))
 		found(judge, RANKS_MISSING, "",
@@ -500,6 +650,13 @@ static void find_step(struct judge *judge)
 	}
 }
 
+/* In all components, what srun was asked for in the first one stands. */
+static bool is_told_what_was_asked(const struct judge *judge,
+				   const struct exec_record *task)
+{
+	return is_peer(judge, task, &judge->world->records[0]);
+}
+
 static void find_identities(struct judge *judge)
 {
 	const struct exec_record *first = &judge->world->records[0];
@@ -513,7 +670,7 @@ static void find_identities(struct judge *judge)
 		int64_t asked = number(judge->nodes[i], "gpus.asked");
 		int64_t got = number(judge->nodes[i], "gpus.step");
 
-		if (asked > got)
+		if (asked > got && is_told_what_was_asked(judge, judge->nodes[i]))
 			found(judge, GPU_FEWER, node_of(judge->nodes[i]),
 			      "the job asked for %" PRId64 " GPUs a node, and the step "
 			      "has %" PRId64,
@@ -638,28 +795,62 @@ static void find_address(struct judge *judge)
 	}
 }
 
+/* What bsearch(3) looks for. */
+struct name {
+	const char *text;
+	size_t length;
+};
+
+static int is_name(const void *key, const void *entry)
+{
+	const struct name *name = key;
+	const char *node = node_of(*(const struct exec_record *const *)entry);
+	int order = strncmp(name->text, node, name->length);
+
+	return order ? order : -(node[name->length] != '\0');
+}
+
 static const struct exec_record *find_node(const struct judge *judge, const char *name,
 					   size_t length)
 {
-	for (uint32_t i = 0; i < judge->nodes_count; i++) {
-		const char *node = node_of(judge->nodes[i]);
+	const struct name key = {name, length};
+	const struct exec_record *const *node = bsearch(
+		&key, judge->named, judge->nodes_count, sizeof(*judge->named), is_name);
 
-		if (strncmp(node, name, length) == 0 && !node[length])
-			return judge->nodes[i];
-	}
-	return NULL;
+	return node ? *node : NULL;
 }
 
-/* A node that does not even reach rank 0's has said so. */
-static bool is_told(const struct exec_record *node, const struct exec_record *other)
+/*
+ * A node that does not even reach rank 0's has said so; and one that has not reported is
+ * among the missing.
+ */
+static bool is_told(const struct judge *judge, const struct exec_record *node,
+		    const struct exec_record *other)
 {
-	return (is_head(node) && other && !is_reached(other)) ||
-	       (other && is_head(other) && !is_reached(node));
+	if (!other)
+		return judge->missing > 0;
+	return (is_head(node) && !is_reached(other)) ||
+	       (is_head(other) && !is_reached(node));
+}
+
+/* Of "node3 filtered", which is LENGTH long, in words. */
+static const char *result_of(const char *entry, size_t length)
+{
+	size_t name = strcspn(entry, " ,") + 1;
+
+	for (size_t result = 0; result < RESULTS_COUNT; result++) {
+		const char *word = results[result].name;
+
+		if (name + strlen(word) == length &&
+		    strncmp(entry + name, word, strlen(word)) == 0)
+			return results[result].says;
+	}
+	return "?";
 }
 
 static void find_mesh(struct judge *judge)
 {
-	uint32_t failed = 0, pairs = 0;
+	uint32_t failed = 0, pairs = 0, all = 0;
 	char list[512] = "";
 	size_t used = 0;
 
@@ -671,24 +862,24 @@ static void find_mesh(struct judge *judge)
 		/* "node3 filtered,node4 refused" */
 		while (*next) {
 			size_t length = strcspn(next, ","), name = strcspn(next, " ,");
-			const char *says = "?";
 
-			for (size_t result = 0; result < RESULTS_COUNT; result++) {
-				const char *word = results[result].name;
-
-				if (name + 1 + strlen(word) == length &&
-				    strncmp(next + name + 1, word, strlen(word)) == 0)
-					says = results[result].says;
-			}
-			if (!is_told(node, find_node(judge, next, name)) &&
+			all++;
+			if (!is_told(judge, node, find_node(judge, next, name)) &&
 			    failed++ < NAMES_SHOWN && used < sizeof(list))
 				used += (size_t)snprintf(list + used, sizeof(list) - used,
 							 "%s%s to %.*s (%s)",
 							 used ? ", " : "", node_of(node),
-							 (int)name, next, says);
+							 (int)name, next,
+							 result_of(next, length));
 			next += length + (next[length] == ',');
 		}
+		if (judge->world->meshed && judge->world->nnodes > 1 &&
+		    !exec_record_get(node, "listen"))
+			found(judge, NOT_TESTED, node_of(node),
+			      "no other node has tried to come here: there is no address "
+			      "but of the loopback interface or of one link");
 	}
+	judge->joined = judge->world->meshed && pairs && !all;
 	if (failed)
 		found(judge, MESH, "",
 		      "%" PRIu32 " of %" PRIu32 " connections between nodes fail: %s%s",
@@ -697,29 +888,51 @@ static void find_mesh(struct judge *judge)
 
 /* ---- interfaces and names ---- */
 
+/* The value of "PREFIX.WHAT"; NULL: there is none. */
+static const char *of_choice(const struct exec_record *node, const char *prefix,
+			     const char *what)
+{
+	char key[32];
+
+	snprintf(key, sizeof(key), "%s.%s", prefix, what);
+	return exec_record_get(node, key);
+}
+
+/* The ways to rank 0 and, with PMIx, by one interface between all nodes were tried. */
+static bool is_tried(const struct judge *judge, const struct exec_record *node,
+		     const char *interface)
+{
+	return judge->world->nnodes < 2 ||
+	       (judge->joined &&
+		strcmp(exec_record_text(node, "listen.interface"), interface) == 0);
+}
+
 static void find_interface(struct judge *judge, const struct exec_record *node,
 			   const char *variable, const char *prefix)
 {
-	char key[32];
-	const char *list, *state, *route = exec_record_text(node, "interface");
+	const char *list = of_choice(node, prefix, "list");
+	const char *state = of_choice(node, prefix, "state");
+	const char *missing = of_choice(node, prefix, "missing");
+	const char *interface = of_choice(node, prefix, "interface");
 
-	snprintf(key, sizeof(key), "%s.list", prefix);
-	list = exec_record_get(node, key);
-	snprintf(key, sizeof(key), "%s.state", prefix);
-	state = exec_record_text(node, key);
-	if (!list)
+	if (!list || !state)
 		return;
-	if (strcmp(state, "missing") == 0)
+	if (strcmp(state, "missing") == 0 && missing)
+		found(judge, INTERFACE_MISSING, node_of(node),
+		      "%s=%s: %s is no interface of this node: it has %s", variable, list,
+		      missing, exec_record_text(node, "interfaces"));
+	else if (strcmp(state, "missing") == 0)
 		found(judge, INTERFACE_MISSING, node_of(node),
 		      "%s=%s takes no interface of this node: it has %s", variable, list,
 		      exec_record_text(node, "interfaces"));
 	else if (strcmp(state, "loopback") == 0 && judge->world->nnodes > 1)
 		found(judge, INTERFACE_LOOPBACK, node_of(node),
 		      "%s=%s takes the loopback interface", variable, list);
-	else if (strcmp(state, "other") == 0)
+	else if (strcmp(state, "other") == 0 && interface &&
+		 !is_tried(judge, node, interface))
 		found(judge, INTERFACE_OTHER, node_of(node),
-		      "%s=%s does not take %s, which leads to rank 0", variable, list,
-		      route);
+		      "%s=%s takes %s, and %s leads to rank 0", variable, list, interface,
+		      exec_record_text(node, "interface"));
 }
 
 static void find_interfaces(struct judge *judge)
@@ -764,13 +977,15 @@ static void find_skew(struct judge *judge)
 
 /* ---- GPUs ---- */
 
-/* The tasks FIRST..LAST of one node. */
+/* The tasks FIRST..LAST of one node; those that are missing may well have the GPUs that
+ * none of these has. */
 static void find_sharing(struct judge *judge, uint32_t first, uint32_t last)
 {
 	const struct exec_record *one = judge->tasks[first];
 	int64_t total = number(one, "gpus.step");
 	uint32_t shared = 0, used = 0;
 	char name[128], example[256] = "";
+	int64_t tasks = 0;
 
 	if (strcmp(exec_record_text(one, "shape"), "worker") != 0)
 		return;
@@ -778,6 +993,7 @@ static void find_sharing(struct judge *judge, uint32_t first, uint32_t last)
 		const char *own = exec_record_text(judge->tasks[i], "own");
 		bool again = false;
 
+		tasks += number(judge->tasks[i], "local_size");
 		for (const char *c = own; *c; c++)
 			used += *c == ',';
 		used += *own != '\0';
@@ -797,19 +1013,19 @@ static void find_sharing(struct judge *judge, uint32_t first, uint32_t last)
 		found(judge, GPU_SHARED, node_of(one),
 		      "%" PRIu32 " of %" PRIu32 " tasks share the GPU of another: %s",
 		      shared, last - first, example);
-	else if (used && used < total)
+	else if (used && used < total && tasks == last - first)
 		found(judge, GPU_IDLE, node_of(one),
 		      "%" PRIu32 " of %" PRId64 " GPUs have a rank", used, total);
 }
 
-static void find_devices(struct judge *judge)
+static void find_devices(struct judge *judge, uint32_t first, uint32_t last)
 {
 	char place[320];
 	bool some = false;
 
-	for (uint32_t i = 0; i < judge->tasks_count; i++)
+	for (uint32_t i = first; i < last; i++)
 		some |= number(judge->tasks[i], "gpus") > 0;
-	for (uint32_t i = 0; i < judge->tasks_count; i++) {
+	for (uint32_t i = first; i < last; i++) {
 		const struct exec_record *task = judge->tasks[i];
 		const char *missing = exec_record_get(task, "gpus.missing");
 		const char *denied = exec_record_get(task, "gpus.denied");
@@ -822,8 +1038,7 @@ static void find_devices(struct judge *judge)
 		if (denied)
 			found(judge, GPU_DENIED, node_of(task), "no access to %s",
 			      denied);
-		/* A component of a heterogeneous job may do without. */
-		if (some && number(task, "gpus") == 0 && !exec_record_get(task, "het"))
+		if (some && number(task, "gpus") == 0)
 			found(judge, GPU_NONE, place,
 			      "no GPU, where other ranks have some");
 	}
@@ -831,37 +1046,41 @@ static void find_devices(struct judge *judge)
 
 static void find_gpus(struct judge *judge)
 {
-	uint32_t first = 0;
+	uint32_t node = 0;
 
-	find_devices(judge);
-	for (uint32_t i = 1; i <= judge->tasks_count; i++) {
-		if (i < judge->tasks_count &&
-		    strcmp(node_of(judge->tasks[i]), node_of(judge->tasks[first])) == 0)
-			continue;
-		find_sharing(judge, first, i);
-		first = i;
+	for (uint32_t first = 0, last; first < judge->tasks_count; first = last) {
+		last = end_of_part(judge, judge->tasks, judge->tasks_count, first);
+		find_devices(judge, first, last);
+		for (uint32_t i = first + 1; i <= last; i++) {
+			if (i < last && strcmp(node_of(judge->tasks[i]),
+					       node_of(judge->tasks[node])) == 0)
+				continue;
+			find_sharing(judge, node, i);
+			node = i;
+		}
 	}
 }
 
 /* ---- CPUs, memory, limits ---- */
 
-static void find_cpus(struct judge *judge)
+/* The tasks FIRST..LAST of one component. */
+static void find_cpus_of(struct judge *judge, uint32_t first, uint32_t last)
 {
 	int64_t most = 0;
 	char place[320];
 
-	for (uint32_t i = 0; i < judge->tasks_count; i++) {
+	for (uint32_t i = first; i < last; i++) {
 		if (number(judge->tasks[i], "ncpus") > most)
 			most = number(judge->tasks[i], "ncpus");
 	}
-	for (uint32_t i = 0; i < judge->tasks_count; i++) {
+	for (uint32_t i = first; i < last; i++) {
 		const struct exec_record *task = judge->tasks[i];
 		int64_t has = number(task, "ncpus"), asked = number(task, "cpus.asked");
 
 		if (has <= 0)
 			continue;
 		name_task(task, place, sizeof(place));
-		if (has < asked)
+		if (has < asked && is_told_what_was_asked(judge, task))
 			found(judge, CPUS_FEW, place,
 			      "may run on %" PRId64 " CPU%s (%s), and %" PRId64
 			      " were asked for it",
@@ -872,6 +1091,14 @@ static void find_cpus(struct judge *judge)
 			      "may run on %" PRId64 " CPU%s (%s), and others on %" PRId64,
 			      has, has > 1 ? "s" : "", exec_record_text(task, "cpus"),
 			      most);
+	}
+}
+
+static void find_cpus(struct judge *judge)
+{
+	for (uint32_t first = 0, last; first < judge->tasks_count; first = last) {
+		last = end_of_part(judge, judge->tasks, judge->tasks_count, first);
+		find_cpus_of(judge, first, last);
 	}
 }
 
@@ -891,25 +1118,47 @@ static void find_binding(struct judge *judge)
 	}
 }
 
-static void find_memory(struct judge *judge)
+/* Firmware and crash kernels take more or less of equal nodes. */
+static bool is_less(double has, double most)
 {
-	const struct exec_record *largest = NULL;
+	return has < most - most / 10;
+}
 
-	for (uint32_t i = 0; i < judge->nodes_count; i++) {
-		if (!largest ||
-		    number(judge->nodes[i], "memory") > number(largest, "memory"))
-			largest = judge->nodes[i];
+/* Bytes for each task of the node; asked for by CPU or by task, they may be all there. */
+static double memory_per_task(const struct exec_record *node)
+{
+	int64_t tasks = number(node, "local_size");
+
+	return (double)number(node, "memory") / (double)(tasks > 0 ? tasks : 1);
+}
+
+/* The nodes FIRST..LAST of one component. */
+static void find_memory_of(struct judge *judge, uint32_t first, uint32_t last)
+{
+	const struct exec_record *largest = judge->peers[first];
+
+	for (uint32_t i = first; i < last; i++) {
+		if (number(judge->peers[i], "memory") > number(largest, "memory"))
+			largest = judge->peers[i];
 	}
-	for (uint32_t i = 0; i < judge->nodes_count; i++) {
-		const struct exec_record *node = judge->nodes[i];
+	for (uint32_t i = first; i < last; i++) {
+		const struct exec_record *node = judge->peers[i];
 		int64_t has = number(node, "memory"), most = number(largest, "memory");
 
-		/* Firmware and crash kernels take more or less of equal nodes. */
-		if (has > 0 && has < most - most / 10)
+		if (has > 0 && is_less((double)has, (double)most) &&
+		    is_less(memory_per_task(node), memory_per_task(largest)))
 			found(judge, MEMORY_DIFFERS, node_of(node),
 			      "%" PRId64 " MiB of memory for the job, and %" PRId64
 			      " MiB on %s",
 			      has / MIB, most / MIB, node_of(largest));
+	}
+}
+
+static void find_memory(struct judge *judge)
+{
+	for (uint32_t first = 0, last; first < judge->nodes_count; first = last) {
+		last = end_of_part(judge, judge->peers, judge->nodes_count, first);
+		find_memory_of(judge, first, last);
 	}
 }
 
@@ -924,7 +1173,8 @@ static void find_limits(struct judge *judge)
 
 		name_task(task, place, sizeof(place));
 		/* -1: no limit */
-		if (exec_record_get(task, "infiniband") && memlock >= 0 &&
+		if (exec_record_get(task, "infiniband") &&
+		    !exec_record_get(task, "infiniband.refused") && memlock >= 0 &&
 		    memlock < MEMLOCK_LITTLE)
 			found(judge, MEMLOCK_LOW, node_of(task),
 			      "no more than %" PRId64 " KiB of memory can be locked, and "
@@ -968,63 +1218,110 @@ static const struct {
 	const char *key;
 	enum id id;
 	const char *what;
+	bool of_gpus; /* of no concern to nodes that have given none */
 } sames[] = {
-	{"gpus.step", GPU_COUNT_DIFFERS, "number of GPUs"},
-	{"models", GPU_MODEL_DIFFERS, "GPU"},
-	{"driver", DRIVER_DIFFERS, "GPU driver"},
-	{"limits", LIMITS_DIFFER, "limits"},
-	{"kernel", KERNEL_DIFFERS, "kernel"},
-	{"libc", LIBC_DIFFERS, "C library"},
-	{"system", SYSTEM_DIFFERS, "system"},
-	{"container", CONTAINER_DIFFERS, "container"},
+	{"gpus.step", GPU_COUNT_DIFFERS, "number of GPUs", false},
+	{"models", GPU_MODEL_DIFFERS, "GPU", true},
+	{"driver", DRIVER_DIFFERS, "GPU driver", true},
+	{"limits", LIMITS_DIFFER, "limits", false},
+	{"kernel", KERNEL_DIFFERS, "kernel", false},
+	{"libc", LIBC_DIFFERS, "C library", false},
+	{"system", SYSTEM_DIFFERS, "system", false},
+	{"container", CONTAINER_DIFFERS, "container", false},
 };
 
-/* How many nodes have the value that NODE has. */
-static uint32_t count_same(const struct judge *judge, const struct exec_record *node,
-			   const char *key)
-{
-	uint32_t count = 0;
+/* What one node says, in a list of those that are compared. */
+struct saying {
+	const char *value;
+	const struct exec_record *node;
+};
 
-	for (uint32_t i = 0; i < judge->nodes_count; i++)
-		count += strcmp(exec_record_text(judge->nodes[i], key),
-				exec_record_text(node, key)) == 0;
-	return count;
+static int by_value(const void *a, const void *b)
+{
+	const struct saying *one = a, *other = b;
+	int order = strcmp(one->value, other->value);
+
+	return order ? order : by_rank(one->node, other->node);
 }
 
-/* The node whose value most nodes have; of equally many, that of the lowest rank. */
-static const struct exec_record *find_usual(const struct judge *judge, const char *key)
+/* What most say; of equally many, what the node of the lowest rank says. */
+static struct saying find_usual(const struct saying *sayings, uint32_t count)
 {
-	const struct exec_record *usual = judge->nodes[0];
-	uint32_t most = 0, left = judge->nodes_count;
+	struct saying usual = sayings[0];
+	uint32_t most = 0;
 
-	for (uint32_t i = 0; i < judge->nodes_count && most < left; i++, left--) {
-		uint32_t count = count_same(judge, judge->nodes[i], key);
-
-		if (count <= most)
+	for (uint32_t first = 0, last; first < count; first = last) {
+		last = first + 1;
+		while (last < count &&
+		       strcmp(sayings[last].value, sayings[first].value) == 0)
+			last++;
+		if (last - first < most || (last - first == most &&
+					    by_rank(sayings[first].node, usual.node) > 0))
 			continue;
-		most = count;
-		usual = judge->nodes[i];
+		most = last - first;
+		usual = sayings[first];
 	}
 	return usual;
 }
 
+/* Where each task has as many, the nodes differ as their tasks do. */
+static bool is_by_task(enum id id, const struct exec_record *one,
+		       const struct exec_record *other)
+{
+	return id == GPU_COUNT_DIFFERS &&
+	       (double)number(one, "gpus.step") * (double)number(other, "local_size") ==
+		       (double)number(other, "gpus.step") *
+			       (double)number(one, "local_size");
+}
+
+/* The nodes FIRST..LAST of one component; SAYINGS has room for them. */
+static void find_different_of(struct judge *judge, size_t same, uint32_t first,
+			      uint32_t last, struct saying *sayings)
+{
+	struct saying usual;
+	uint32_t count = 0;
+
+	for (uint32_t i = first; i < last; i++) {
+		const struct exec_record *node = judge->peers[i];
+
+		if (sames[same].of_gpus && number(node, "gpus") == 0)
+			continue;
+		sayings[count].value = exec_record_text(node, sames[same].key);
+		sayings[count++].node = node;
+	}
+	if (!count)
+		return;
+	qsort(sayings, count, sizeof(*sayings), by_value);
+	usual = find_usual(sayings, count);
+	for (uint32_t i = 0; i < count; i++) {
+		const char *value = sayings[i].value;
+
+		if (strcmp(value, usual.value) != 0 &&
+		    !is_by_task(sames[same].id, sayings[i].node, usual.node))
+			found(judge, sames[same].id, node_of(sayings[i].node),
+			      "%s: %s, and %s on %s", sames[same].what,
+			      *value ? value : "none",
+			      *usual.value ? usual.value : "none", node_of(usual.node));
+	}
+}
+
 static void find_different(struct judge *judge)
 {
+	struct saying *sayings = calloc(judge->nodes_count, sizeof(*sayings));
+
+	if (!sayings) {
+		judge->verdict->lost = true;
+		judge->verdict->errors++;
+		return;
+	}
 	for (size_t same = 0; same < sizeof(sames) / sizeof(*sames); same++) {
-		const char *key = sames[same].key;
-		const struct exec_record *usual = find_usual(judge, key);
-		const char *expected = exec_record_text(usual, key);
-
-		for (uint32_t i = 0; i < judge->nodes_count; i++) {
-			const char *value = exec_record_text(judge->nodes[i], key);
-
-			if (strcmp(value, expected) != 0)
-				found(judge, sames[same].id, node_of(judge->nodes[i]),
-				      "%s: %s, and %s on %s", sames[same].what,
-				      *value ? value : "none",
-				      *expected ? expected : "none", node_of(usual));
+		for (uint32_t first = 0, last; first < judge->nodes_count; first = last) {
+			last = end_of_part(judge, judge->peers, judge->nodes_count,
+					   first);
+			find_different_of(judge, same, first, last, sayings);
 		}
 	}
+	free(sayings);
 }
 
 static void find_tree(struct judge *judge, uint32_t tree)
@@ -1069,9 +1366,31 @@ static void find_tree(struct judge *judge, uint32_t tree)
 
 /* ---- all of it ---- */
 
+/*
+ * Of the tasks by component. A large step has several ports as well; where it might be
+ * one of components all the same, its nodes are compared as one.
+ */
+static bool has_parts(const struct judge *judge)
+{
+	uint32_t ports = 0;
+	int64_t last = 0;
+	bool het = false;
+
+	for (uint32_t i = 0; i < judge->tasks_count; i++) {
+		int64_t part = part_of(judge->tasks[i]);
+
+		het |= exec_record_get(judge->tasks[i], "het") != NULL;
+		ports += part > 0 && part != last;
+		last = part;
+	}
+	return het ||
+	       ports > (judge->world->nnodes + NODES_PER_PORT - 1) / NODES_PER_PORT;
+}
+
 static void sort_records(struct judge *judge)
 {
 	const struct exec_world *world = judge->world;
+	size_t size = sizeof(*judge->tasks);
 
 	for (uint32_t rank = 0; rank < world->ntasks; rank++) {
 		const struct exec_record *record = &world->records[rank];
@@ -1082,7 +1401,15 @@ static void sort_records(struct judge *judge)
 		if (exec_record_get(record, "leader"))
 			judge->nodes[judge->nodes_count++] = record;
 	}
-	qsort(judge->tasks, judge->tasks_count, sizeof(*judge->tasks), by_node);
+	qsort(judge->tasks, judge->tasks_count, size, by_part_and_name);
+	judge->parts = has_parts(judge);
+	memcpy(judge->peers, judge->nodes, judge->nodes_count * size);
+	if (judge->parts)
+		qsort(judge->peers, judge->nodes_count, size, by_part);
+	else
+		qsort(judge->tasks, judge->tasks_count, size, by_name);
+	memcpy(judge->named, judge->nodes, judge->nodes_count * size);
+	qsort(judge->named, judge->nodes_count, size, by_name);
 }
 
 /* Errors first; then by rule, and as they were found. */
@@ -1108,7 +1435,9 @@ void exec_judge(struct exec_verdict *verdict, const struct exec_world *world)
 
 	judge.tasks = calloc(world->ntasks, sizeof(*judge.tasks));
 	judge.nodes = calloc(world->ntasks, sizeof(*judge.nodes));
-	if (!judge.tasks || !judge.nodes) {
+	judge.peers = calloc(world->ntasks, sizeof(*judge.peers));
+	judge.named = calloc(world->ntasks, sizeof(*judge.named));
+	if (!judge.tasks || !judge.nodes || !judge.peers || !judge.named) {
 		verdict->lost = true;
 		verdict->errors++;
 	} else {
@@ -1126,4 +1455,7 @@ void exec_judge(struct exec_verdict *verdict, const struct exec_world *world)
 		      by_severity);
 	free(judge.tasks);
 	free(judge.nodes);
+	free(judge.peers);
+	free(judge.named);
+	free(judge.table);
 }

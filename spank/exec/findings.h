@@ -25,15 +25,11 @@ struct exec_rule {
 /* All rules, ended by a NULL name. */
 extern const struct exec_rule exec_rules[];
 
-/* Places of one finding that are named. */
-#define EXEC_PLACES_SHOWN 4
-
 struct exec_finding {
 	const struct exec_rule *rule;
 	char *text;
-	char *place[EXEC_PLACES_SHOWN]; /* "node2", "rank 3 on node2" */
-	uint32_t places;                /* also those that are not named; 0: the step */
-	char last[320];                 /* the one that came last */
+	char **place;    /* "node2", "rank 3 on node2" */
+	uint32_t places; /* 0: the step */
 };
 
 struct exec_verdict {
@@ -67,7 +63,10 @@ void exec_verdict_clear(struct exec_verdict *verdict);
 /* "error", "warning". */
 const char *exec_severity_name(enum exec_severity severity);
 
-/* The place of a finding in words, "node1, node2 and 3 more"; "" for the step. */
+/*
+ * The place of a finding in words, of which the first four are named, "node1, node2,
+ * node3, node4 and 3 more"; "" for the step.
+ */
 void exec_finding_place(const struct exec_finding *finding, char *text, size_t size);
 
 /*

@@ -220,35 +220,14 @@ void exec_meeting_alone(struct exec_meeting *meeting)
 
 /* ---- the interface ---- */
 
-static bool is_usable(const struct exec_interfaces *interfaces, uint32_t i)
-{
-	return interfaces->of[i].up && interfaces->of[i].address.ss_family;
-}
-
-/* The first interface that LIST takes; -1: there is none. */
-static int find_taken(const struct exec_interfaces *interfaces, const char *list,
-		      bool (*takes)(const char *list, const char *name), bool loopback)
-{
-	for (uint32_t i = 0; i < interfaces->count; i++) {
-		if (is_usable(interfaces, i) &&
-		    (loopback || !interfaces->of[i].loopback) &&
-		    takes(list, interfaces->of[i].name))
-			return (int)i;
-	}
-	return -1;
-}
-
-static bool takes_all(const char *list, const char *name)
-{
-	return true;
-}
-
 static const struct {
 	const char *variable, *prefix;
-	bool (*takes)(const char *list, const char *name);
+	void (*choose)(struct exec_choice *choice,
+		       const struct exec_interfaces *interfaces, const char *list,
+		       int route);
 } choosers[] = {
-	{"NCCL_SOCKET_IFNAME", "nccl", exec_nccl_takes},
-	{"GLOO_SOCKET_IFNAME", "gloo", exec_gloo_takes},
+	{"NCCL_SOCKET_IFNAME", "nccl", exec_choose_nccl},
+	{"GLOO_SOCKET_IFNAME", "gloo", exec_choose_gloo},
 };
 
 #define CHOOSERS_COUNT (sizeof(choosers) / sizeof(*choosers))
@@ -262,28 +241,45 @@ static int find_route(const struct exec_meeting *meeting, struct sockaddr_storag
 		       : -1;
 }
 
+/* Any by which another host could come; -1: there is none. */
+static int find_any(const struct exec_interfaces *interfaces)
+{
+	for (uint32_t i = 0; i < interfaces->count; i++) {
+		if (!interfaces->of[i].loopback)
+			return (int)i;
+	}
+	return -1;
+}
+
 /*
  * The address at which the libraries of the other nodes will look for this one: that of
  * the interface which a variable names, else of the one that leads to rank 0, else any.
+ * Where the variables name several, one by which nobody goes to rank 0 is tried, since
+ * the way to rank 0 has a trial of its own.
  */
 static void find_own(struct exec_meeting *meeting)
 {
 	const struct exec_interfaces *interfaces = &meeting->interfaces;
-	int found = -1;
+	struct sockaddr_storage own;
+	int route = find_route(meeting, &own), found = -1;
 
-	for (size_t i = 0; i < CHOOSERS_COUNT && found < 0; i++) {
-		const char *list = getenv(choosers[i].variable);
+	for (size_t i = 0; i < CHOOSERS_COUNT; i++) {
+		struct exec_choice choice;
 
-		if (list && *list)
-			found = find_taken(interfaces, list, choosers[i].takes, false);
-	}
-	if (found < 0) {
-		found = find_route(meeting, &meeting->own);
-		if (found >= 0 && !exec_address_is_loopback(&meeting->own))
-			return;
-		found = find_taken(interfaces, "", takes_all, false);
+		choosers[i].choose(&choice, interfaces, getenv(choosers[i].variable),
+				   route);
+		if (choice.interface >= 0 && (found < 0 || found == route))
+			found = choice.interface;
 	}
 	meeting->own = (struct sockaddr_storage){0};
+	meeting->own_interface = found;
+	if (found < 0 && route >= 0 && !exec_address_is_loopback(&own)) {
+		meeting->own_interface = route;
+		meeting->own = own;
+		return;
+	}
+	if (found < 0)
+		meeting->own_interface = found = find_any(interfaces);
 	if (found >= 0)
 		meeting->own = interfaces->of[found].address;
 }
@@ -627,40 +623,40 @@ void exec_meeting_mesh(const struct exec_meeting *meeting, struct exec_pmix *pmi
 
 static void put_interfaces(const struct exec_interfaces *interfaces, FILE *out)
 {
-	char text[EXEC_INTERFACES_MAX * 18] = "";
+	char text[EXEC_INTERFACES_MAX * (IF_NAMESIZE + 2) + 8] = "";
 	size_t used = 0;
 
-	for (uint32_t i = 0; i < interfaces->count; i++) {
-		if (is_usable(interfaces, i))
-			used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
-						 used ? ", " : "",
-						 interfaces->of[i].name);
-	}
-	exec_record_put(out, "interfaces", "%s", text);
+	for (uint32_t i = 0; i < interfaces->count; i++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s",
+					 used ? ", " : "", interfaces->of[i].name);
+	exec_record_put(out, "interfaces", "%s%s", text, interfaces->cut ? ", ..." : "");
 }
 
-static void put_chooser(const struct exec_meeting *meeting, size_t chooser, int route,
-			FILE *out)
+static void put_choice(const struct exec_meeting *meeting, size_t chooser, int route,
+		       FILE *out)
 {
 	const struct exec_interfaces *interfaces = &meeting->interfaces;
-	const char *list = getenv(choosers[chooser].variable), *state = "fine";
+	const char *list = getenv(choosers[chooser].variable);
+	const char *prefix = choosers[chooser].prefix;
+	struct exec_choice choice;
 	char key[32];
-	int taken;
 
-	if (!list || !*list)
+	choosers[chooser].choose(&choice, interfaces, list, route);
+	if (choice.state == EXEC_CHOICE_UNSET)
 		return;
-	taken = find_taken(interfaces, list, choosers[chooser].takes, true);
-	if (taken < 0)
-		state = "missing";
-	else if (interfaces->of[taken].loopback)
-		state = "loopback";
-	else if (route >= 0 && !interfaces->of[route].loopback &&
-		 !choosers[chooser].takes(list, interfaces->of[route].name))
-		state = "other";
-	snprintf(key, sizeof(key), "%s.list", choosers[chooser].prefix);
+	snprintf(key, sizeof(key), "%s.list", prefix);
 	exec_record_put(out, key, "%s", list);
-	snprintf(key, sizeof(key), "%s.state", choosers[chooser].prefix);
-	exec_record_put(out, key, "%s", state);
+	snprintf(key, sizeof(key), "%s.state", prefix);
+	exec_record_put(out, key, "%s", exec_choice_names[choice.state]);
+	if (choice.interface >= 0) {
+		snprintf(key, sizeof(key), "%s.interface", prefix);
+		exec_record_put(out, key, "%s", interfaces->of[choice.interface].name);
+	}
+	/* With a single name the list says it. */
+	if (choice.name[0] && strchr(list, ',')) {
+		snprintf(key, sizeof(key), "%s.missing", prefix);
+		exec_record_put(out, key, "%s", choice.name);
+	}
 }
 
 void exec_meeting_describe(const struct exec_meeting *meeting, FILE *out)
@@ -674,10 +670,12 @@ void exec_meeting_describe(const struct exec_meeting *meeting, FILE *out)
 	if (route >= 0)
 		exec_record_put(out, "interface", "%s", interfaces->of[route].name);
 	for (size_t i = 0; i < CHOOSERS_COUNT; i++)
-		put_chooser(meeting, i, route, out);
+		put_choice(meeting, i, route, out);
 	if (meeting->own.ss_family) {
 		exec_address_text(&meeting->own, address, sizeof(address));
 		exec_record_put(out, "listen", "%s %u", address, meeting->own_port);
+		exec_record_put(out, "listen.interface", "%s",
+				interfaces->of[meeting->own_interface].name);
 	}
 	if (gethostname(name, sizeof(name)))
 		return;

@@ -45,6 +45,7 @@ struct exec_meeting {
 	struct exec_interfaces interfaces;
 	struct exec_resolved master;
 	struct sockaddr_storage own;  /* how others come here */
+	int own_interface;            /* with that address; -1: there is none */
 	struct sockaddr_storage head; /* and to rank 0, as it says itself; with PMIx */
 };
 

@@ -116,11 +116,26 @@ static uint32_t find_or_add(struct exec_interfaces *interfaces, const char *name
 		if (strcmp(interfaces->of[i].name, name) == 0)
 			return i;
 	}
-	if (i == EXEC_INTERFACES_MAX || strlen(name) >= sizeof(interfaces->of[0].name))
-		return EXEC_INTERFACES_MAX;
-	strcpy(interfaces->of[i].name, name);
+	if (i == EXEC_INTERFACES_MAX) {
+		interfaces->cut = true;
+		return i;
+	}
+	snprintf(interfaces->of[i].name, sizeof(interfaces->of[i].name), "%s", name);
 	interfaces->count++;
 	return i;
+}
+
+/* The address of an entry of getifaddrs(3); false: of no use here. */
+static bool take_address(const struct ifaddrs *one, struct sockaddr_storage *address)
+{
+	*address = (struct sockaddr_storage){0};
+	if (!one->ifa_addr)
+		return false;
+	address->ss_family = one->ifa_addr->sa_family;
+	if (!exec_address_length(address))
+		return false;
+	memcpy(address, one->ifa_addr, exec_address_length(address));
+	return true;
 }
 
 void exec_interfaces_read(struct exec_interfaces *interfaces)
@@ -131,21 +146,16 @@ void exec_interfaces_read(struct exec_interfaces *interfaces)
 	if (getifaddrs(&list))
 		return;
 	for (const struct ifaddrs *one = list; one; one = one->ifa_next) {
-		uint32_t i = find_or_add(interfaces, one->ifa_name);
-		struct sockaddr_storage address = {0};
+		struct sockaddr_storage address;
+		uint32_t i;
 
+		if (!(one->ifa_flags & IFF_UP) || !take_address(one, &address) ||
+		    is_link_local(&address))
+			continue;
+		i = find_or_add(interfaces, one->ifa_name);
 		if (i == EXEC_INTERFACES_MAX)
 			continue;
 		interfaces->of[i].loopback = one->ifa_flags & IFF_LOOPBACK;
-		if (!one->ifa_addr)
-			continue;
-		address.ss_family = one->ifa_addr->sa_family;
-		if (!exec_address_length(&address))
-			continue;
-		memcpy(&address, one->ifa_addr, exec_address_length(&address));
-		if (is_link_local(&address))
-			continue;
-		interfaces->of[i].up |= one->ifa_flags & IFF_UP;
 		if (!interfaces->of[i].address.ss_family ||
 		    (address.ss_family == AF_INET &&
 		     interfaces->of[i].address.ss_family == AF_INET6))
@@ -175,16 +185,11 @@ static int find_owner(const struct exec_interfaces *interfaces,
 	if (getifaddrs(&list))
 		return -1;
 	for (const struct ifaddrs *one = list; one && found < 0; one = one->ifa_next) {
-		struct sockaddr_storage address = {0};
+		struct sockaddr_storage address;
 
-		if (!one->ifa_addr)
+		if (!take_address(one, &address) || !is_same(&address, own))
 			continue;
-		address.ss_family = one->ifa_addr->sa_family;
-		if (!exec_address_length(&address))
-			continue;
-		memcpy(&address, one->ifa_addr, exec_address_length(&address));
-		for (uint32_t i = 0; is_same(&address, own) && i < interfaces->count;
-		     i++) {
+		for (uint32_t i = 0; i < interfaces->count; i++) {
 			if (strcmp(interfaces->of[i].name, one->ifa_name) == 0)
 				found = (int)i;
 		}
@@ -213,32 +218,122 @@ int exec_interfaces_route(const struct exec_interfaces *interfaces,
 	return found;
 }
 
-static bool in_list(const char *list, const char *name, bool whole)
-{
-	while (*list) {
-		size_t length = strcspn(list, ",");
+/* ---- what libraries choose ---- */
 
-		if (length && strncmp(list, name, length) == 0 &&
-		    (!whole || !name[length]))
-			return true;
-		list += length + (list[length] == ',');
-	}
-	return false;
-}
+const char *const exec_choice_names[EXEC_CHOICE_COUNT] = {
+	[EXEC_CHOICE_UNSET] = "unset",     [EXEC_CHOICE_FINE] = "fine",
+	[EXEC_CHOICE_OTHER] = "other",     [EXEC_CHOICE_LOOPBACK] = "loopback",
+	[EXEC_CHOICE_MISSING] = "missing",
+};
 
 /* NCCL's user guide, NCCL_SOCKET_IFNAME; parseStringList() in its src/misc/utils.cc. */
 bool exec_nccl_takes(const char *list, const char *name)
 {
-	bool others = *list == '^', whole;
+	bool others = *list == '^', whole, taken = false;
 
 	list += others;
 	whole = *list == '=';
 	list += whole;
-	return in_list(list, name, whole) != others;
+	while (*list && !taken) {
+		size_t entry = strcspn(list, ","), length = strcspn(list, ",:");
+
+		taken = length && strncmp(list, name, length) == 0 &&
+			(!whole || !name[length]);
+		list += entry + (list[entry] == ',');
+	}
+	return taken != others;
 }
 
-/* createDefaultDevice() in PyTorch's torch/csrc/distributed/c10d/ProcessGroupGloo.cpp. */
-bool exec_gloo_takes(const char *list, const char *name)
+/*
+ * Both libraries pass over a value of one character, as over an empty one: NCCL's
+ * ncclFindInterfaces(), and PyTorch (1.13 and later) in its Gloo options.
+ */
+static bool is_set(struct exec_choice *choice, const char *list)
 {
-	return in_list(list, name, true);
+	*choice = (struct exec_choice){.interface = -1};
+	return list && list[0] && list[1];
+}
+
+/* It uses the first one that it takes to bring its ranks together. */
+void exec_choose_nccl(struct exec_choice *choice,
+		      const struct exec_interfaces *interfaces, const char *list,
+		      int route)
+{
+	int taken = -1;
+
+	if (!is_set(choice, list))
+		return;
+	for (int i = (int)interfaces->count - 1; i >= 0; i--) {
+		if (!exec_nccl_takes(list, interfaces->of[i].name))
+			continue;
+		taken = i;
+		if (!interfaces->of[i].loopback)
+			choice->interface = i;
+	}
+	if (taken < 0)
+		choice->state = interfaces->cut ? EXEC_CHOICE_FINE : EXEC_CHOICE_MISSING;
+	else if (interfaces->of[taken].loopback)
+		choice->state = EXEC_CHOICE_LOOPBACK;
+	else if (route < 0 || interfaces->of[route].loopback ||
+		 exec_nccl_takes(list, interfaces->of[route].name))
+		choice->state = EXEC_CHOICE_FINE;
+	else
+		choice->state = EXEC_CHOICE_OTHER;
+}
+
+static int find_name(const struct exec_interfaces *interfaces, const char *name,
+		     size_t length)
+{
+	for (uint32_t i = 0; i < interfaces->count; i++) {
+		const char *own = interfaces->of[i].name;
+
+		if (strncmp(own, name, length) == 0 && !own[length])
+			return (int)i;
+	}
+	return -1;
+}
+
+/* Judges one name of the list; the worst of them is the list's. */
+static void judge_name(struct exec_choice *choice,
+		       const struct exec_interfaces *interfaces, const char *name,
+		       size_t length, int route)
+{
+	enum exec_choice_state state = EXEC_CHOICE_OTHER;
+	int i = find_name(interfaces, name, length);
+
+	if (i < 0) {
+		state = interfaces->cut && length ? EXEC_CHOICE_FINE
+						  : EXEC_CHOICE_MISSING;
+	} else if (interfaces->of[i].loopback) {
+		state = EXEC_CHOICE_LOOPBACK;
+	} else {
+		if (i == route || route < 0 || interfaces->of[route].loopback)
+			state = EXEC_CHOICE_FINE;
+		if (choice->interface < 0 || choice->interface == route)
+			choice->interface = i;
+	}
+	if (state == EXEC_CHOICE_MISSING && !choice->name[0])
+		snprintf(choice->name, sizeof(choice->name), "%.*s",
+			 length ? (int)length : 2, length ? name : "\"\"");
+	if (state > choice->state)
+		choice->state = state;
+}
+
+/*
+ * PyTorch makes a device of each name, which Gloo must find, and spreads connections over
+ * them (ProcessGroupGloo.cpp and GlooDeviceFactory.cpp in torch/csrc/distributed/c10d). A
+ * comma at the end is no further name, an empty name elsewhere is one that is not there.
+ */
+void exec_choose_gloo(struct exec_choice *choice,
+		      const struct exec_interfaces *interfaces, const char *list,
+		      int route)
+{
+	if (!is_set(choice, list))
+		return;
+	while (*list) {
+		size_t length = strcspn(list, ",");
+
+		judge_name(choice, interfaces, list, length, route);
+		list += length + (list[length] == ',');
+	}
 }

@@ -16,7 +16,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -82,6 +85,9 @@ static void put_container(const struct exec_probe *probe, FILE *out)
 
 		if (!value || !*value)
 			continue;
+		/* A folder of the node (ENROOT_ROOTFS, a sandbox): its name will do. */
+		if (*value == '/')
+			value = strrchr(value, '/') + 1;
 		exec_record_put(out, "container", "%s %s", variables[i].runtime, value);
 		return;
 	}
@@ -263,6 +269,20 @@ static void add(struct list *list, const char *format, ...)
 				      : LAUNCH_GPU_NAME_MAX - 1;
 }
 
+static bool has(const struct list *list, const char *entry)
+{
+	size_t length = strlen(entry);
+
+	for (const char *next = list->text; *next; next += *next == ',') {
+		size_t here = strcspn(next, ",");
+
+		if (here == length && strncmp(next, entry, length) == 0)
+			return true;
+		next += here;
+	}
+	return false;
+}
+
 /* The GPUs of the node as a program in this task counts them: those it may open. */
 struct devices {
 	const struct launch_tree *tree;
@@ -425,6 +445,50 @@ static void find_missing(const struct devices *devices, const char *step_gpus,
 	}
 }
 
+/* Below the tree's root: does it exist, and with all bits of MODE? */
+static bool exists(const struct launch_tree *tree, const char *file, mode_t mode)
+{
+	struct stat status;
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s%s", tree->root, file);
+	return stat(path, &status) == 0 && (status.st_mode & mode) == mode;
+}
+
+/*
+ * What the runtimes open besides the GPU's own file. NVIDIA's make theirs when it is not
+ * there, by a program with root's rights (nvidia-modprobe(1)), unless the container or
+ * whoever started it gives no such rights.
+ */
+static void find_controls(const struct devices *devices, struct list *missing,
+			  struct list *denied)
+{
+	static const struct {
+		enum launch_vendor vendor;
+		const char *file;
+	} controls[] = {
+		{LAUNCH_VENDOR_NVIDIA, "/dev/nvidiactl"},
+		{LAUNCH_VENDOR_NVIDIA, "/dev/nvidia-uvm"},
+		{LAUNCH_VENDOR_AMD, "/dev/kfd"},
+	};
+	const struct launch_tree *tree = devices->tree;
+	bool made = exists(tree, "/usr/bin/nvidia-modprobe", S_ISUID) &&
+		    prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0;
+
+	for (size_t i = 0; i < sizeof(controls) / sizeof(*controls); i++) {
+		enum launch_vendor vendor = controls[i].vendor;
+		const char *file = controls[i].file;
+
+		if (!devices->cards.count || devices->cards.card[0].vendor != vendor)
+			continue;
+		if (launch_tree_denied(tree, "%s", file))
+			add(denied, "%s", file);
+		else if (!exists(tree, file, 0) &&
+			 !(made && vendor == LAUNCH_VENDOR_NVIDIA))
+			add(missing, "%s", file);
+	}
+}
+
 static uint32_t count_of(const char *list)
 {
 	uint32_t count = *list != '\0';
@@ -459,6 +523,7 @@ static void put_gpus(const struct exec_probe *probe, FILE *out)
 			    "GPU %" PRIu32, devices->count);
 		else if (!devices->nvidia && !devices->cards.count)
 			add(&missing, "GPU that a driver shows, nor /dev/nvidia0");
+		find_controls(devices, &missing, &denied);
 		put_own(probe, devices, out);
 	}
 	if (missing.count)
@@ -468,36 +533,32 @@ static void put_gpus(const struct exec_probe *probe, FILE *out)
 	free(devices);
 }
 
-/* "3 x NVIDIA A100-SXM4-80GB" of each kind, in the order of the driver. */
+/*
+ * The kinds of the GPUs that may be opened, by the driver's order: "NVIDIA
+ * A100-SXM4-80GB". How many there are in the node is of no concern to a job that was
+ * given some.
+ */
 static void put_models(const struct exec_probe *probe, FILE *out)
 {
-	char text[LAUNCH_TREE_TEXT_MAX], last[64] = "";
+	char text[LAUNCH_TREE_TEXT_MAX];
 	struct list models = {0};
 	struct launch_cards cards = {0};
-	uint32_t same = 0;
 
 	launch_cards_nvidia(&cards, probe->tree);
-	for (uint32_t i = 0; i <= cards.count; i++) {
-		char model[64] = "";
-		const char *line;
+	for (uint32_t i = 0; i < cards.count; i++) {
+		char model[64], *line;
 
-		if (i < cards.count &&
+		if (cards.card[i].denied ||
 		    launch_tree_read(probe->tree, text, sizeof(text),
 				     "/proc/driver/nvidia/gpus/%s/information",
-				     cards.card[i].bus) == 0 &&
-		    (line = strstr(text, "Model:"))) {
-			line += 6;
-			line += strspn(line, " \t");
-			snprintf(model, sizeof(model), "%.*s", (int)strcspn(line, "\n"),
-				 line);
-		}
-		if (i == cards.count || strcmp(model, last) != 0) {
-			if (same && *last)
-				add(&models, "%" PRIu32 " x %s", same, last);
-			same = 0;
-			memcpy(last, model, sizeof(last));
-		}
-		same++;
+				     cards.card[i].bus) ||
+		    !(line = strstr(text, "Model:")))
+			continue;
+		line += 6;
+		line += strspn(line, " \t");
+		snprintf(model, sizeof(model), "%.*s", (int)strcspn(line, "\n"), line);
+		if (!has(&models, model))
+			add(&models, "%s", model);
 	}
 	if (models.count)
 		exec_record_put(out, "models", "%s", models.text);
@@ -522,12 +583,15 @@ static void put_driver(const struct exec_probe *probe, FILE *out)
 	}
 }
 
-/* The adapters with a port that is up; libraries pass over the others. */
+/*
+ * The adapters that a program can use: with a port that is up, for libraries pass over
+ * the others, and with a device file, which a container may not have.
+ */
 struct adapters {
 	const struct launch_tree *tree;
 	struct list names;
 	const char *name; /* of the one that is looked at */
-	bool up;
+	bool up, opens;
 };
 
 /* "4: ACTIVE": state_show() in Linux's drivers/infiniband/core/sysfs.c. */
@@ -543,27 +607,61 @@ static bool take_port(const char *port, void *data)
 	return true;
 }
 
+/* "uverbs0" is /dev/infiniband/uverbs0: Linux's drivers/infiniband/core/uverbs_main.c. */
+static bool take_verbs(const char *verbs, void *data)
+{
+	struct adapters *adapters = data;
+	char text[64], file[PATH_MAX];
+
+	if (launch_tree_read(adapters->tree, text, sizeof(text),
+			     "%s/class/infiniband_verbs/%s/ibdev", adapters->tree->sys,
+			     verbs))
+		return true;
+	text[strcspn(text, "\n")] = '\0';
+	snprintf(file, sizeof(file), "/dev/infiniband/%s", verbs);
+	if (strcmp(text, adapters->name) == 0)
+		adapters->opens |= exists(adapters->tree, file, 0) &&
+				   !launch_tree_denied(adapters->tree, "%s", file);
+	return true;
+}
+
 static bool take_adapter(const char *name, void *data)
 {
 	struct adapters *adapters = data;
 
 	adapters->name = name;
-	adapters->up = false;
+	adapters->up = adapters->opens = false;
 	launch_tree_list(adapters->tree, take_port, adapters,
 			 "%s/class/infiniband/%s/ports", adapters->tree->sys, name);
-	if (adapters->up)
+	launch_tree_list(adapters->tree, take_verbs, adapters,
+			 "%s/class/infiniband_verbs", adapters->tree->sys);
+	if (adapters->up && adapters->opens)
 		add(&adapters->names, "%s", name);
 	return true;
+}
+
+/* The variable that keeps NCCL from InfiniBand: NCCL's user guide; NULL: none does. */
+static const char *find_refusal(void)
+{
+	const char *disable = getenv("NCCL_IB_DISABLE"), *net = getenv("NCCL_NET");
+
+	if (disable && strtol(disable, NULL, 0) != 0)
+		return "NCCL_IB_DISABLE";
+	return net && strcasecmp(net, "Socket") == 0 ? "NCCL_NET" : NULL;
 }
 
 static void put_infiniband(const struct exec_probe *probe, FILE *out)
 {
 	struct adapters adapters = {.tree = probe->tree};
+	const char *refusal = find_refusal();
 
 	launch_tree_list(probe->tree, take_adapter, &adapters, "%s/class/infiniband",
 			 probe->tree->sys);
-	if (adapters.names.count)
-		exec_record_put(out, "infiniband", "%s", adapters.names.text);
+	if (!adapters.names.count)
+		return;
+	exec_record_put(out, "infiniband", "%s", adapters.names.text);
+	if (refusal)
+		exec_record_put(out, "infiniband.refused", "%s", refusal);
 }
 
 /* ---- what was asked for ---- */
@@ -631,6 +729,12 @@ void exec_probe_task(const struct exec_probe *probe, FILE *out)
 	exec_record_put(out, "rank", "%" PRIu32, facts->rank);
 	if (facts->het)
 		exec_record_put(out, "het", "1");
+	/* Each component of a heterogeneous step has one of its own, and up to 48 nodes
+	 * of a component share it: step_launch_state_create() in Slurm's
+	 * src/api/step_launch.c. */
+	if (read_number("SLURM_SRUN_COMM_PORT"))
+		exec_record_put(out, "srun.port", "%" PRIu32,
+				read_number("SLURM_SRUN_COMM_PORT"));
 	exec_record_put(out, "shape", "%s",
 			launch_shape_name(launch_shape(facts, probe->settings)));
 	if (launch_cpuset_affinity(0, &mask) == 0) {

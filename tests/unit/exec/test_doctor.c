@@ -84,27 +84,90 @@ static void records_are_made_harmless(void **state)
 
 static const struct {
 	const char *list, *name;
-	bool nccl, gloo;
+	bool taken;
 } lists[] = {
-	{"eth0", "eth0", true, true},         {"eth", "eth0", true, false},
-	{"=eth", "eth0", false, false},       {"=eth0", "eth0", true, false},
-	{"ib,eth", "eth1", true, false},      {"ib0,eth1", "eth1", true, true},
-	{"^eth", "eth0", false, false},       {"^eth", "ib0", true, false},
-	{"^=eth", "eth0", true, false},       {"^docker0", "lo", true, false},
-	{"bond0", "bond0.2093", true, false}, {"=bond0", "bond0.2093", false, false},
-	{"", "eth0", false, false},           {",,", "eth0", false, false},
-	{"eth00", "eth0", false, false},
+	{"eth0", "eth0", true},        {"eth", "eth0", true},
+	{"=eth", "eth0", false},       {"=eth0", "eth0", true},
+	{"ib,eth", "eth1", true},      {"ib0,eth1", "eth1", true},
+	{"^eth", "eth0", false},       {"^eth", "ib0", true},
+	{"^=eth", "eth0", true},       {"^=eth0", "eth0", false},
+	{"^docker0", "lo", true},      {"bond0", "bond0.2093", true},
+	{"=ib0,ib1", "ib1", true},     {"=bond0", "bond0.2093", false},
+	{"", "eth0", false},           {",,", "eth0", false},
+	{"eth00", "eth0", false},      {"mlx5_0:1,mlx5_2:1", "mlx5_2", true},
+	{"=mlx5_1:1", "mlx5_1", true}, {"=mlx5_1:1", "mlx5_10", false},
 };
 
 static void lists_take_interfaces(void **state)
 {
-	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
 		assert_int_equal(exec_nccl_takes(lists[i].list, lists[i].name),
-				 lists[i].nccl);
-		if (lists[i].list[0] != '^' && lists[i].list[0] != '=')
-			assert_int_equal(exec_gloo_takes(lists[i].list, lists[i].name),
-					 lists[i].gloo);
+				 lists[i].taken);
+}
+
+/* In this order, of which the second leads to rank 0. */
+static const char *const names[] = {"lo", "eth0", "ib0", "ib1"};
+
+enum { LO, ETH0, IB0, IB1 };
+
+static const struct {
+	const char *list;
+	enum exec_choice_state nccl, gloo;
+	int nccl_interface, gloo_interface;
+	const char *missing; /* what Gloo does not find */
+} choices[] = {
+	{NULL, EXEC_CHOICE_UNSET, EXEC_CHOICE_UNSET, -1, -1, ""},
+	{"", EXEC_CHOICE_UNSET, EXEC_CHOICE_UNSET, -1, -1, ""},
+	{"e", EXEC_CHOICE_UNSET, EXEC_CHOICE_UNSET, -1, -1, ""},
+	{"eth0", EXEC_CHOICE_FINE, EXEC_CHOICE_FINE, ETH0, ETH0, ""},
+	{"ib0", EXEC_CHOICE_OTHER, EXEC_CHOICE_OTHER, IB0, IB0, ""},
+	{"ib", EXEC_CHOICE_OTHER, EXEC_CHOICE_MISSING, IB0, -1, "ib"},
+	{"lo", EXEC_CHOICE_LOOPBACK, EXEC_CHOICE_LOOPBACK, -1, -1, ""},
+	{"^docker0", EXEC_CHOICE_LOOPBACK, EXEC_CHOICE_MISSING, ETH0, -1, "^docker0"},
+	{"^lo,eth", EXEC_CHOICE_OTHER, EXEC_CHOICE_MISSING, IB0, -1, "^lo"},
+	{"ib7", EXEC_CHOICE_MISSING, EXEC_CHOICE_MISSING, -1, -1, "ib7"},
+	/* NCCL takes what is there, Gloo wants all of them. */
+	{"eth0,ib7", EXEC_CHOICE_FINE, EXEC_CHOICE_MISSING, ETH0, ETH0, "ib7"},
+	{"ib7,eth0", EXEC_CHOICE_FINE, EXEC_CHOICE_MISSING, ETH0, ETH0, "ib7"},
+	{"ib7,ib8", EXEC_CHOICE_MISSING, EXEC_CHOICE_MISSING, -1, -1, "ib7"},
+	/* And uses all; what has not led to rank 0 is to be tried. */
+	{"eth0,ib1", EXEC_CHOICE_FINE, EXEC_CHOICE_OTHER, ETH0, IB1, ""},
+	{"ib1,ib0", EXEC_CHOICE_OTHER, EXEC_CHOICE_OTHER, IB0, IB1, ""},
+	{"eth0,lo", EXEC_CHOICE_LOOPBACK, EXEC_CHOICE_LOOPBACK, ETH0, ETH0, ""},
+	{"eth0,", EXEC_CHOICE_FINE, EXEC_CHOICE_FINE, ETH0, ETH0, ""},
+	{",eth0", EXEC_CHOICE_FINE, EXEC_CHOICE_MISSING, ETH0, ETH0, "\"\""},
+	{"eth0,,ib7", EXEC_CHOICE_FINE, EXEC_CHOICE_MISSING, ETH0, ETH0, "\"\""},
+};
+
+static void libraries_choose_interfaces(void **state)
+{
+	struct exec_interfaces interfaces = {.count = 4};
+	struct exec_choice choice;
+
+	for (int i = 0; i < 4; i++) {
+		strcpy(interfaces.of[i].name, names[i]);
+		interfaces.of[i].loopback = i == LO;
 	}
+	for (size_t i = 0; i < sizeof(choices) / sizeof(*choices); i++) {
+		exec_choose_nccl(&choice, &interfaces, choices[i].list, ETH0);
+		assert_int_equal(choice.state, choices[i].nccl);
+		assert_int_equal(choice.interface, choices[i].nccl_interface);
+		exec_choose_gloo(&choice, &interfaces, choices[i].list, ETH0);
+		assert_int_equal(choice.state, choices[i].gloo);
+		assert_int_equal(choice.interface, choices[i].gloo_interface);
+		assert_string_equal(choice.name, choices[i].missing);
+	}
+	/* Where no way is known, or rank 0 is here, none is another. */
+	exec_choose_nccl(&choice, &interfaces, "ib0", -1);
+	assert_int_equal(choice.state, EXEC_CHOICE_FINE);
+	exec_choose_gloo(&choice, &interfaces, "ib0", LO);
+	assert_int_equal(choice.state, EXEC_CHOICE_FINE);
+	/* Of a list that was cut, none is said to be missing. */
+	interfaces.cut = true;
+	exec_choose_nccl(&choice, &interfaces, "ib7", ETH0);
+	assert_int_equal(choice.state, EXEC_CHOICE_FINE);
+	exec_choose_gloo(&choice, &interfaces, "ib7", ETH0);
+	assert_int_equal(choice.state, EXEC_CHOICE_FINE);
 }
 
 static void names_resolve_or_say_why(void **state)
@@ -121,7 +184,7 @@ static void names_resolve_or_say_why(void **state)
 	exec_interfaces_read(&interfaces);
 	assert_int_equal(exec_address_parse(&resolved.address[0], "127.0.0.1", 1), 0);
 	for (uint32_t i = 0; i < interfaces.count; i++) {
-		if (interfaces.of[i].loopback && interfaces.of[i].up)
+		if (interfaces.of[i].loopback)
 			assert_int_equal(exec_interfaces_route(
 						 &interfaces, &resolved.address[0], NULL),
 					 (int)i);
@@ -392,6 +455,7 @@ int main(void)
 		cmocka_unit_test(records_come_back),
 		cmocka_unit_test(records_are_made_harmless),
 		cmocka_unit_test(lists_take_interfaces),
+		cmocka_unit_test(libraries_choose_interfaces),
 		cmocka_unit_test(names_resolve_or_say_why),
 		cmocka_unit_test(ranks_reach_each_other),
 		cmocka_unit_test(strangers_are_told_apart),

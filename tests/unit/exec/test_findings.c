@@ -30,9 +30,9 @@ static const char *const healthy[RANKS] = {
 	"reach.port=29500\nround_trip=100000\nahead=0\ninterface=eth0\ninterfaces=lo, "
 	"eth0\n"
 	"host.name=a\nhost.addresses=10.0.0.1\nmesh.pairs=1\nkernel=6.1\nlibc=glibc "
-	"2.36\n",
+	"2.36\nlisten=10.0.0.1 4711\nlisten.interface=eth0\nsrun.port=40001\n",
 	"node=a\nrank=1\nshape=worker\nncpus=8\ncpus=8-15\nmemlock=-1\nnofile=65536\n"
-	"gpus=2\nown=0000:02:00.0\n",
+	"gpus=2\nown=0000:02:00.0\nsrun.port=40001\n",
 	"node=b\nrank=2\nleader=1\nlocal_size=2\nshape=worker\nncpus=8\ncpus=0-7\n"
 	"cpus.asked=8\nmemlock=-1\nnofile=65536\ngpus=2\ngpus.list=0,1\ngpus.step=2\n"
 	"own=0000:01:00.0\nmemory=68619476736\nshm.size=34359738368\nshm.free="
@@ -40,21 +40,27 @@ static const char *const healthy[RANKS] = {
 	"job.nodes=2\nmaster.addresses=10.0.0.1\nreach=reached\nreach.address=10.0.0.1\n"
 	"reach.port=29500\nround_trip=100000\nahead=-200\ninterface=eth0\n"
 	"interfaces=lo, eth0\nhost.name=b\nhost.addresses=10.0.0.2\nmesh.pairs=0\n"
-	"kernel=6.1\nlibc=glibc 2.36\n",
+	"kernel=6.1\nlibc=glibc 2.36\nlisten=10.0.0.2 4711\nlisten.interface=eth0\n"
+	"srun.port=40001\n",
 	"node=b\nrank=3\nshape=worker\nncpus=8\ncpus=8-15\nmemlock=-1\nnofile=65536\n"
-	"gpus=2\nown=0000:02:00.0\n",
+	"gpus=2\nown=0000:02:00.0\nsrun.port=40001\n",
 };
 
-/* Lines in front of a record win over those behind; "!" is a record that has not come. */
+/*
+ * Lines in front of a record win over those behind; "!" is a record that has not come,
+ * and "@KEY" one without the line of KEY.
+ */
 static const struct {
 	const char *before[RANKS];
 	const char *expected; /* "severity place: text [rule]", a line each */
 } rows[] = {
 	{{NULL, NULL, NULL, NULL}, ""},
 	{{NULL, "!", NULL, NULL},
-	 "error : 1 of 4 ranks have not reported in 7 s: 1 [ranks-missing]\n"
-	 /* Its GPU is then nobody's, as far as is known. */
-	 "warning a: 1 of 2 GPUs have a rank [gpu-idle]\n"},
+	 /* Its GPU is the one that no other rank has. */
+	 "error : 1 of 4 ranks have not reported in 7 s: 1 [ranks-missing]\n"},
+	/* How many tasks its node has only the leader says. */
+	{{NULL, NULL, "!", NULL},
+	 "error : 1 of 4 ranks have not reported in 7 s: 2 [ranks-missing]\n"},
 	{{NULL, NULL, "!", "!"},
 	 "error : 2 of 4 ranks have not reported in 7 s: 2,3 [ranks-missing]\n"},
 	{{"error=no launcher\n", "error=no launcher\n", "error=no launcher\n"},
@@ -85,12 +91,25 @@ static const struct {
 	{{NULL, NULL, "reach=failed\n"},
 	 "error b: a (10.0.0.1), where rank 0 listens on port 29500, could not be tried "
 	 "[not-tested]\n"},
+	{{NULL, NULL, "@listen"},
+	 "error b: no other node has tried to come here: there is no address but of the "
+	 "loopback interface or of one link [not-tested]\n"},
 	{{NULL, NULL, "master.addresses=10.1.0.1\n"},
 	 "warning b: a is 10.1.0.1 there, and 10.0.0.1 on a [address-differs]\n"},
 	/* Resolvers sort them by the networks of the host that asks. */
 	{{NULL, NULL, "master.addresses=fd00::1,10.0.0.1\n"}, ""},
 	{{"mesh.failed=b filtered\n"},
 	 "error : 1 of 1 connections between nodes fail: a to b (no answer) [mesh]\n"},
+	/* A rank that has not reported is why nobody comes to its node. */
+	{{"mesh.failed=b refused\n", NULL, "!", "!"},
+	 "error : 2 of 4 ranks have not reported in 7 s: 2,3 [ranks-missing]\n"},
+	{{"mesh.failed=b refused,c refused\n", NULL, NULL, "!"},
+	 "error : 1 of 4 ranks have not reported in 7 s: 3 [ranks-missing]\n"
+	 "error : 1 of 1 connections between nodes fail: a to b (refused) [mesh]\n"},
+	/* That is how other names than Slurm's would look. */
+	{{"mesh.failed=b.example.org filtered\n"},
+	 "error : 1 of 1 connections between nodes fail: a to b.example.org (no answer) "
+	 "[mesh]\n"},
 	{{"mesh.failed=b nonsense\n"},
 	 "error : 1 of 1 connections between nodes fail: a to b (?) [mesh]\n"},
 	/* It has been said of rank 0's node. */
@@ -105,8 +124,20 @@ static const struct {
 	{{"gloo.list=lo\ngloo.state=loopback\n"},
 	 "error a: GLOO_SOCKET_IFNAME=lo takes the loopback interface "
 	 "[interface-loopback]\n"},
-	{{"nccl.list=ib\nnccl.state=other\n"},
-	 "warning a: NCCL_SOCKET_IFNAME=ib does not take eth0, which leads to rank 0 "
+	{{NULL, NULL, "gloo.list=eth0,ib7\ngloo.state=missing\ngloo.missing=ib7\n"},
+	 "error b: GLOO_SOCKET_IFNAME=eth0,ib7: ib7 is no interface of this node: it has "
+	 "lo, eth0 [interface-missing]\n"},
+	/* The nodes came together by another one. */
+	{{"nccl.list=ib\nnccl.state=other\nnccl.interface=ib0\n"},
+	 "warning a: NCCL_SOCKET_IFNAME=ib takes ib0, and eth0 leads to rank 0 "
+	 "[interface-other]\n"},
+	/* By this one; and where one connection fails, they did not. */
+	{{"nccl.list=ib\nnccl.state=other\nnccl.interface=ib0\nlisten.interface=ib0\n"},
+	 ""},
+	{{"nccl.list=ib\nnccl.state=other\nnccl.interface=ib0\nlisten.interface=ib0\n"
+	  "mesh.failed=b filtered\n"},
+	 "error : 1 of 1 connections between nodes fail: a to b (no answer) [mesh]\n"
+	 "warning a: NCCL_SOCKET_IFNAME=ib takes ib0, and eth0 leads to rank 0 "
 	 "[interface-other]\n"},
 	{{NULL, NULL, "host.addresses=127.0.1.1\n"},
 	 "warning b: the host's own name b is 127.0.1.1 [hostname-loopback]\n"},
@@ -118,8 +149,27 @@ static const struct {
 	{{NULL, NULL, NULL, "gpus=0\nown=\n"},
 	 "error rank 3 on b: no GPU, where other ranks have some [gpu-none]\n"
 	 "warning b: 1 of 2 GPUs have a rank [gpu-idle]\n"},
-	/* A component of a heterogeneous job may do without. */
-	{{NULL, NULL, "het=1\ngpus=0\nown=\ngpus.step=2\n", "het=1\ngpus=0\nown=\n"}, ""},
+	/* Components are different on purpose, and what srun was asked for in the first
+	 * one is in the environment of all. */
+	{{NULL, NULL,
+	  "srun.port=40002\ngpus=0\nown=\ngpus.step=0\nncpus=2\ncpus.asked=4\n"
+	  "gpus.asked=8\nmodels=V100\ndriver=nvidia 1\nmemory=1000\nlimits=x\nkernel=5\n"
+	  "libc=musl\nsystem=Rocky\ncontainer=x.sif\n",
+	  "srun.port=40002\ngpus=0\nown=\nncpus=2\n"},
+	 ""},
+	/* Within one they are not. */
+	{{"srun.port=40002\n", NULL, NULL, "gpus=0\nown=\nncpus=2\ncpus=0-1\n"},
+	 "error rank 3 on b: no GPU, where other ranks have some [gpu-none]\n"
+	 "warning b: 1 of 2 GPUs have a rank [gpu-idle]\n"
+	 "warning rank 3 on b: may run on 2 CPUs (0-1), and others on 8 [cpus-uneven]\n"},
+	/* Which component it is, no variable says. */
+	{{"het=1\nsrun.port=0\n", "het=1\nsrun.port=0\n",
+	  "het=1\nsrun.port=0\ngpus=0\nown=\ngpus.step=0\nncpus=2\nkernel=5\n",
+	  "het=1\nsrun.port=0\ngpus=0\nown=\nncpus=2\n"},
+	 ""},
+	/* As under mpirun, whose node srun has not started. */
+	{{"srun.port=0\n", "srun.port=0\n", "kernel=5\n", NULL},
+	 "warning b: kernel: 5, and 6.1 on a [kernel-differs]\n"},
 	{{NULL, NULL, "gpus.missing=/dev/nvidia1\n"},
 	 "error b: Slurm has given the task 0,1, and there is no /dev/nvidia1 "
 	 "[gpu-missing]\n"},
@@ -136,10 +186,18 @@ static const struct {
 	{{"gpus.step=4\n"},
 	 "warning a: 2 of 4 GPUs have a rank [gpu-idle]\n"
 	 "warning b: number of GPUs: 2, and 4 on a [gpu-count-differs]\n"},
+	/* The tasks are as uneven. */
+	{{"local_size=1\ngpus.step=1\n", "node=b\nown=0000:03:00.0\n",
+	  "local_size=3\ngpus.step=3\n"},
+	 ""},
 	/* All of them are the launcher's. */
 	{{"shape=node\ngpus.step=4\n", NULL, "shape=node\ngpus.step=4\n"}, ""},
-	{{"models=2 x A100\n", NULL, "models=2 x V100\n"},
-	 "warning b: GPU: 2 x V100, and 2 x A100 on a [gpu-model-differs]\n"},
+	{{"models=A100\n", NULL, "models=V100\n"},
+	 "warning b: GPU: V100, and A100 on a [gpu-model-differs]\n"},
+	/* Nodes of which no GPU was given. */
+	{{"gpus=0\ngpus.step=0\nown=\nmodels=A100\ndriver=nvidia 1\n", "gpus=0\nown=\n",
+	  "gpus=0\ngpus.step=0\nown=\nmodels=V100\ndriver=nvidia 2\n", "gpus=0\nown=\n"},
+	 ""},
 	{{NULL, NULL, "driver=nvidia 535.1\n"},
 	 "warning b: GPU driver: nvidia 535.1, and none on a [driver-differs]\n"},
 	{{NULL, NULL, "ncpus=1\ncpus=0\n"},
@@ -152,7 +210,10 @@ static const struct {
 	{{NULL, NULL, "memory=34359738368\n"},
 	 "warning b: 32768 MiB of memory for the job, and 65536 MiB on a "
 	 "[memory-differs]\n"},
+	/* By task it is the same. */
+	{{NULL, NULL, "memory=34359738368\nlocal_size=1\n"}, ""},
 	{{"memlock=65536\n"}, ""},
+	{{"memlock=65536\ninfiniband=mlx5_0\ninfiniband.refused=NCCL_IB_DISABLE\n"}, ""},
 	{{"memlock=65536\ninfiniband=mlx5_0\n"},
 	 "error a: no more than 64 KiB of memory can be locked, and there is InfiniBand "
 	 "(mlx5_0) [memlock-low]\n"},
@@ -206,17 +267,21 @@ static const struct {
 
 #define ROWS (sizeof(rows) / sizeof(*rows))
 
-static void read_row(size_t row, struct exec_record *records)
+static void read_record(struct exec_record *record, const char *before, const char *usual)
 {
-	for (int rank = 0; rank < RANKS; rank++) {
-		const char *before = rows[row].before[rank];
-		char text[4096];
+	char text[4096], key[64], *line;
 
-		snprintf(text, sizeof(text), "%s%s", before ? before : "", healthy[rank]);
-		assert_int_equal(exec_record_read(&records[rank],
-						  before && *before == '!' ? "" : text),
-				 0);
+	if (before && *before == '!')
+		usual = before = "";
+	snprintf(text, sizeof(text), "%s%s", before && *before != '@' ? before : "",
+		 usual);
+	if (before && *before == '@') {
+		snprintf(key, sizeof(key), "\n%s=", before + 1);
+		line = strstr(text, key);
+		assert_non_null(line);
+		line[1] = '-'; /* a key that nobody asks for */
 	}
+	assert_int_equal(exec_record_read(record, text), 0);
 }
 
 static char *describe(const struct exec_verdict *verdict)
@@ -237,7 +302,7 @@ static char *describe(const struct exec_verdict *verdict)
 	return text;
 }
 
-static void judge(size_t row, bool apart, struct exec_verdict *verdict)
+static void judge(size_t row, bool meshed, bool apart, struct exec_verdict *verdict)
 {
 	static const char *const trees[] = {"code"};
 	char difference[] = "train.py";
@@ -249,7 +314,7 @@ static void judge(size_t row, bool apart, struct exec_verdict *verdict)
 		.records = records,
 		.addr = "a",
 		.port = 29500,
-		.meshed = true,
+		.meshed = meshed,
 		.apart = apart,
 		.seconds = 7,
 		.trees = trees,
@@ -257,7 +322,8 @@ static void judge(size_t row, bool apart, struct exec_verdict *verdict)
 		.differences = differences,
 	};
 
-	read_row(row, records);
+	for (int rank = 0; rank < RANKS; rank++)
+		read_record(&records[rank], rows[row].before[rank], healthy[rank]);
 	exec_judge(verdict, &world);
 	for (int rank = 0; rank < RANKS; rank++)
 		exec_record_clear(&records[rank]);
@@ -269,7 +335,7 @@ static void finds_what_is_wrong(void **state)
 		struct exec_verdict verdict = {0};
 		char *text;
 
-		judge(row, false, &verdict);
+		judge(row, true, false, &verdict);
 		text = describe(&verdict);
 		assert_string_equal(text, rows[row].expected);
 		assert_int_equal(verdict.errors + verdict.warnings, verdict.count);
@@ -283,13 +349,35 @@ static void tells_that_pmix_failed(void **state)
 	struct exec_verdict verdict = {0};
 	char *text;
 
-	judge(0, true, &verdict);
+	judge(0, true, true, &verdict);
 	text = describe(&verdict);
 	assert_string_equal(text,
 			    "error : PMIx has not brought the ranks together in 7 s "
 			    "[pmix-apart]\n");
 	free(text);
 	exec_verdict_clear(&verdict);
+}
+
+/* Without PMIx no two nodes have tried any interface. */
+static void warns_of_what_was_not_tried(void **state)
+{
+	for (size_t row = 0; row < ROWS; row++) {
+		const char *before = rows[row].before[0];
+		struct exec_verdict verdict = {0};
+		char *text;
+
+		if (*rows[row].expected || !before || !strstr(before, "nccl.state=other"))
+			continue;
+		judge(row, false, false, &verdict);
+		text = describe(&verdict);
+		assert_string_equal(text,
+				    "warning a: NCCL_SOCKET_IFNAME=ib takes ib0, and "
+				    "eth0 leads to rank 0 [interface-other]\n");
+		free(text);
+		exec_verdict_clear(&verdict);
+		return;
+	}
+	fail_msg("no row has an interface that was tried");
 }
 
 /* The one above is of a row of its own. */
@@ -308,6 +396,21 @@ static void breaks_every_rule(void **state)
 	}
 }
 
+/* As scdoc(5) writes it; the first letter may have become a capital. */
+static bool tells(const char *manual_text, const char *text)
+{
+	char escaped[1024];
+	size_t used = 0;
+
+	for (const char *c = text + 1; *c && used + 2 < sizeof(escaped); c++) {
+		if (*c == '_' || *c == '*')
+			escaped[used++] = '\\';
+		escaped[used++] = *c;
+	}
+	escaped[used] = '\0';
+	return strstr(manual_text, escaped);
+}
+
 static void stands_in_the_manual(void **state)
 {
 	FILE *in = fopen(manual, "r");
@@ -318,38 +421,99 @@ static void stands_in_the_manual(void **state)
 	assert_true(getdelim(&text, &size, '\0', in) > 0);
 	fclose(in);
 	for (const struct exec_rule *rule = exec_rules; rule->name; rule++) {
+		const char *place;
+
 		snprintf(name, sizeof(name), "\n*%s* (%s)\n", rule->name,
 			 exec_severity_name(rule->severity));
-		if (!strstr(text, name))
-			fail_msg("srank-doctor(1) has no line%s", name);
+		place = strstr(text, name);
+		if (!place || !tells(place, rule->cause) || !tells(place, rule->cure))
+			fail_msg("srank-doctor(1) does not tell what is in the table of "
+				 "%s",
+				 rule->name);
 	}
 	free(text);
 }
 
-/* Many places are counted, and equal texts are one finding. */
+/* COUNT nodes of one task each, of which FORMAT says what is not as usual. */
+static struct exec_record *make_nodes(uint32_t count, const char *format)
+{
+	struct exec_record *records = calloc(count, sizeof(*records));
+
+	assert_non_null(records);
+	for (uint32_t rank = 0; rank < count; rank++) {
+		char text[512];
+		int length = snprintf(text, sizeof(text),
+				      "node=n%u\nrank=%u\nleader=1\nlocal_size=1\n"
+				      "nofile=65536\nsrun.port=%u\n",
+				      rank, rank, 40000 + rank % ((count + 47) / 48));
+
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+		snprintf(text + length, sizeof(text) - (size_t)length, format, rank);
+#pragma GCC diagnostic pop
+		assert_int_equal(exec_record_read(&records[rank], text), 0);
+	}
+	return records;
+}
+
+static void judge_nodes(uint32_t count, const char *format, struct exec_verdict *verdict)
+{
+	struct exec_record *records = make_nodes(count, format);
+	const struct exec_world world = {.ntasks = count,
+					 .nnodes = count,
+					 .records = records,
+					 .addr = "a",
+					 .seconds = 7};
+
+	exec_judge(verdict, &world);
+	for (uint32_t rank = 0; rank < count; rank++)
+		exec_record_clear(&records[rank]);
+	free(records);
+}
+
+/* Equal texts are one finding, of many places of which all are kept. */
 static void counts_places(void **state)
 {
-	struct exec_record records[6];
-	const struct exec_world world = {
-		.ntasks = 6, .nnodes = 6, .records = records, .addr = "a", .seconds = 7};
 	struct exec_verdict verdict = {0};
 	char *text;
 
-	for (int rank = 0; rank < 6; rank++) {
-		char record[128];
-
-		snprintf(record, sizeof(record),
-			 "node=n%d\nrank=%d\nleader=1\nnofile=65536\nerror=same\n", rank,
-			 rank);
-		assert_int_equal(exec_record_read(&records[rank], record), 0);
-	}
-	exec_judge(&verdict, &world);
+	judge_nodes(6, "error=same\n", &verdict);
 	text = describe(&verdict);
 	assert_string_equal(text, "error n0, n1, n2, n3 and 2 more: same [step]\n");
+	assert_int_equal(verdict.findings[0].places, 6);
+	assert_string_equal(verdict.findings[0].place[5], "n5");
 	free(text);
 	exec_verdict_clear(&verdict);
-	for (int rank = 0; rank < 6; rank++)
-		exec_record_clear(&records[rank]);
+}
+
+/* A step of many nodes has several ports of srun's, and is compared as a whole. */
+static void compares_large_steps(void **state)
+{
+	struct exec_verdict verdict = {0};
+
+	judge_nodes(100, "kernel=%u\n", &verdict);
+	/* All but the first, which is as usual as any. */
+	assert_int_equal(verdict.count, 99);
+	exec_verdict_clear(&verdict);
+}
+
+/*
+ * As many findings as nodes, and connections that fail by name: what takes the square of
+ * them would be seen to take its time.
+ */
+static void judges_many_nodes(void **state)
+{
+	struct exec_verdict verdict = {0};
+
+	judge_nodes(10000,
+		    "error=of its own %1$u\nkernel=%1$u\nmesh.pairs=2\n"
+		    "mesh.failed=n9998 filtered,n9999 refused\n",
+		    &verdict);
+	/* Errors of the step, one of the mesh, other kernels than the first one's. */
+	assert_int_equal(verdict.errors, 10000 + 1);
+	assert_int_equal(verdict.warnings, 9999);
+	assert_false(verdict.lost);
+	exec_verdict_clear(&verdict);
 }
 
 int main(int argc, char **argv)
@@ -359,7 +523,10 @@ int main(int argc, char **argv)
 		cmocka_unit_test(tells_that_pmix_failed),
 		cmocka_unit_test(breaks_every_rule),
 		cmocka_unit_test(stands_in_the_manual),
+		cmocka_unit_test(warns_of_what_was_not_tried),
 		cmocka_unit_test(counts_places),
+		cmocka_unit_test(compares_large_steps),
+		cmocka_unit_test(judges_many_nodes),
 	};
 
 	manual = argc > 1 ? argv[1] : "docs/srank-doctor.1.scd";
