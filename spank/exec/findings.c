@@ -821,15 +821,16 @@ static const struct exec_record *find_node(const struct judge *judge, const char
 }
 
 /*
- * A node that does not even reach rank 0's has said so; and one that has not reported is
- * among the missing.
+ * A node that does not even reach rank 0's has said so, as one that has no address; and
+ * one that has not reported is among the missing.
  */
 static bool is_told(const struct judge *judge, const struct exec_record *node,
 		    const struct exec_record *other)
 {
 	if (!other)
 		return judge->missing > 0;
-	return (is_head(node) && !is_reached(other)) ||
+	return !exec_record_get(other, "listen") ||
+	       (is_head(node) && !is_reached(other)) ||
 	       (is_head(other) && !is_reached(node));
 }
 

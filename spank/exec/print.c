@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Texts that came from tasks are printable by now (record.h).
+ * Texts that came from tasks are printable by now (record.h); paths that the user has
+ * given are what he has written.
  */
 #include "spank/exec/print.h"
+
+#include "gen/utf8.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -147,10 +150,13 @@ static void print_findings(FILE *out, const struct exec_verdict *verdict)
 			    verdict->findings[i + 1].rule != finding->rule;
 
 		exec_finding_place(finding, place, sizeof(place));
-		if (shown++ < FINDINGS_SHOWN)
-			fprintf(out, "%s: %s%s%s [%s]\n",
+		if (shown++ < FINDINGS_SHOWN) {
+			fprintf(out, "%s: %s%s",
 				exec_severity_name(finding->rule->severity), place,
-				*place ? ": " : "", finding->text, finding->rule->name);
+				*place ? ": " : "");
+			utf8_escape(out, finding->text);
+			fprintf(out, " [%s]\n", finding->rule->name);
+		}
 		if (!last)
 			continue;
 		if (shown > FINDINGS_SHOWN)
@@ -196,18 +202,37 @@ void exec_print_text(FILE *out, const struct exec_world *world,
 
 /* ---- JSON ---- */
 
+/* RFC 8259, section 7. Bytes that are no UTF-8 become U+FFFD, as in decoders. */
 static void print_string(FILE *out, const char *text)
 {
+	size_t length = strlen(text), bytes;
+
 	fputc('"', out);
-	for (; *text; text++) {
-		if (*text == '"' || *text == '\\')
-			fputc('\\', out);
-		if ((unsigned char)*text < ' ')
-			fprintf(out, "\\u%04x", (unsigned char)*text);
-		else
-			fputc(*text, out);
+	for (; length > 0; text += bytes, length -= bytes) {
+		uint32_t code = 0xfffd;
+
+		bytes = utf8_decode(text, length, &code);
+		if (bytes == 0 || utf8_is_control(code)) {
+			fprintf(out, "\\u%04x", code);
+		} else {
+			if (code == '"' || code == '\\')
+				fputc('\\', out);
+			fwrite(text, 1, bytes, out);
+		}
+		bytes += bytes == 0;
 	}
 	fputc('"', out);
+}
+
+static void print_strings(FILE *out, const char *key, const char *const *list,
+			  uint32_t count)
+{
+	fprintf(out, ", \"%s\": [", key);
+	for (uint32_t i = 0; i < count; i++) {
+		fputs(i ? ", " : "", out);
+		print_string(out, list[i]);
+	}
+	fputc(']', out);
 }
 
 static void print_member(FILE *out, const char *key, const char *value)
@@ -219,10 +244,11 @@ static void print_member(FILE *out, const char *key, const char *value)
 static bool is_number(const char *key)
 {
 	static const char *const keys[] = {
-		"ahead",   "cpus.asked", "gpus",       "gpus.asked", "gpus.step",
-		"apart",   "head",    "het",        "job.nodes",  "leader",     "local_size",
-		"memlock", "memory",     "mesh.pairs", "ncpus",      "nofile",
-		"rank",    "reach.port", "round_trip", "shm.free",   "shm.size",
+		"ahead",     "cpus.asked", "gpus",       "gpus.asked", "gpus.step",
+		"head",      "het",        "job.nodes",  "leader",     "local_size",
+		"memlock",   "memory",     "mesh.pairs", "ncpus",      "nofile",
+		"rank",      "reach.port", "round_trip", "shm.free",   "shm.size",
+		"srun.port", "apart",
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
@@ -257,6 +283,8 @@ static void print_finding(FILE *out, const struct exec_finding *finding)
 	fprintf(out, "{\"severity\": \"%s\", \"id\": \"%s\"",
 		exec_severity_name(finding->rule->severity), finding->rule->name);
 	print_member(out, "place", place);
+	print_strings(out, "places", (const char *const *)finding->place,
+		      finding->places);
 	print_member(out, "message", finding->text);
 	print_member(out, "cause", finding->rule->cause);
 	print_member(out, "cure", finding->rule->cure);
@@ -276,8 +304,11 @@ void exec_print_json(FILE *out, const struct exec_world *world,
 		verdict->errors, verdict->warnings, world->ntasks, world->nnodes);
 	if (world->addr)
 		print_member(out, "address", world->addr);
-	fprintf(out, ", \"port\": %u, \"mesh\": %s,\n \"tasks\": [", world->port,
-		world->meshed ? "true" : "false");
+	fprintf(out, ", \"port\": %u, \"mesh\": %s, \"strict\": %s, \"seconds\": %u",
+		world->port, world->meshed ? "true" : "false", strict ? "true" : "false",
+		world->seconds);
+	print_strings(out, "trees", world->trees, world->trees_count);
+	fprintf(out, ",\n \"tasks\": [");
 	for (uint32_t rank = 0; rank < world->ntasks; rank++) {
 		if (!world->records[rank].count)
 			continue;

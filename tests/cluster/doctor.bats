@@ -166,8 +166,13 @@ finds()
 	jq -e '.version == 1 and .verdict == "problem" and .errors == 1 and .ranks == 4
 		and (.tasks | map(.rank)) == [0, 1, 2, 3] and .tasks[2].node == "node2"
 		and .tasks[2].leader == 1 and .findings[0].id == "interface-missing"
-		and .findings[0].place == "node1 and node2"
+		and .findings[0].place == "node1 and node2" and .findings[0].places == ["node1", "node2"]
 		and (.findings[0].cure | length) > 0' <<<"$output"
+	# A path of any bytes; jq takes what is no UTF-8 in the same way.
+	examine 1 srun "${step[@]}" srank doctor --json --tree $'/tmp/caf\xe9\e[2J'
+	jq -e '.trees == ["/tmp/caf\ufffd\u001b[2J"] and .findings[0].id == "tree-unreadable"' <<<"$output"
+	examine 1 srun "${step[@]}" srank doctor --tree $'/tmp/caf\xe9\e[2J'
+	finds 'error: node1 and node2: /tmp/caf\\xe9\\x1b\[2J: No such file or directory [[]tree-unreadable]'
 }
 
 @test "a name that does not resolve, is the node itself, or is another address" {
@@ -277,10 +282,15 @@ finds()
 		'[ $SLURM_PROCID != 2 ] || exit 3; exec srank doctor --timeout 2'
 	finds 'error: 1 of 4 ranks have not reported in 2 s: 2 [[]ranks-missing]' \
 		'error: PMIx has not brought the ranks together in 2 s [[]pmix-apart]'
+	# Its GPU is not idle for all that is known.
+	examine 3 srun "${step[@]}" sh -c \
+		'[ $SLURM_PROCID != 3 ] || exit 3; exec srank doctor --timeout 2'
+	finds 'error: 1 of 4 ranks have not reported in 2 s: 3 [[]ranks-missing]' \
+		'error: PMIx has not brought the ranks together in 2 s [[]pmix-apart]'
 	examine 1 srun --mpi=pmix -N2 -n4 sh -c \
 		'[ $SLURM_PROCID != 0 ] || exit 1; exec srank doctor --timeout 2'
 	[[ $stderr == *'rank 1 on node'*' does not reach rank 0 at node1'* ]]
-	((SECONDS - began < 30))
+	((SECONDS - began < 45))
 }
 
 # Neither may a server that does not answer: slurmstepd of rank 1, the parent of the task, is
@@ -336,14 +346,85 @@ finds()
 	finds '*NCCL_SOCKET_IFNAME=^docker0 takes the loopback interface [[]interface-loopback]'
 	examine 1 env GLOO_SOCKET_IFNAME=eth srun "${step[@]}" srank doctor
 	finds '*GLOO_SOCKET_IFNAME=eth takes no interface*'
-	# One on which there is nobody else.
-	broken node1 'ip link add fast0 type veth peer name fast1 && ip link set fast0 up &&
-		ip address add 10.77.0.1/24 dev fast0' 'ip link del fast0'
-	broken node2 'ip link add fast0 type veth peer name fast1 && ip link set fast0 up &&
-		ip address add 10.78.0.2/24 dev fast0' 'ip link del fast0'
+	# Gloo wants all that it is told.
+	examine 1 env GLOO_SOCKET_IFNAME=eth0,ib0 srun "${step[@]}" srank doctor
+	finds '*GLOO_SOCKET_IFNAME=eth0,ib0: ib0 is no interface of this node: *[[]interface-missing]'
+	examine 1 env GLOO_SOCKET_IFNAME=eth0,lo srun "${step[@]}" srank doctor
+	finds '*GLOO_SOCKET_IFNAME=eth0,lo takes the loopback interface [[]interface-loopback]'
+}
+
+# second NODE ADDRESS OTHER: fast0 of a network of its own, on which OTHER is unless it is empty;
+# behind as many interfaces without an address as a node of virtual machines has.
+second()
+{
+	broken "$1" "for i in \$(seq 40); do ip link add a\$i type veth peer name b\$i; done
+		ip link add fast0 type veth peer name fast1 && ip link set fast0 up && ip link set fast1 up &&
+		ip address add $2/32 dev fast0" \
+		'for i in $(seq 40); do ip link del a$i; done; ip link del fast0'
+	[[ ! $3 ]] || broken "$1" "ip route add $3/32 via 10.42.1.${3##*.} src $2" "ip route del $3/32"
+}
+
+@test "another network than that of MASTER_ADDR is no fault where it joins the nodes" {
+	local variable value
+	second node1 10.77.0.1 10.77.0.2
+	second node2 10.77.0.2 10.77.0.1
+	for variable in NCCL GLOO; do
+		for value in fast0 eth0,fast0; do
+			# As it is known of the way to rank 0.
+			[[ $variable != NCCL || $value == fast0 ]] || continue
+			if ((${#mpi[@]})); then
+				examine 0 env "${variable}_SOCKET_IFNAME=$value" srun "${step[@]}" srank doctor --strict
+				finds
+			fi
+			examine 0 env "${variable}_SOCKET_IFNAME=$value" srun --mpi=none "${step[@]:${#mpi[@]}}" srank doctor
+			finds "warning: node1 and node2: ${variable}_SOCKET_IFNAME=$value takes fast0, and eth0 leads to rank 0 [[]interface-other]"
+		done
+	done
+	# One of the two is tried, that to which rank 0's way does not lead.
+	((${#mpi[@]} == 0)) || {
+		examine 0 env NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=fast0 srun "${step[@]}" srank doctor --strict
+		finds
+		examine 0 srun "${step[@]}" env NCCL_SOCKET_IFNAME=fast0 srank doctor --json
+		jq -e '.tasks[2]."listen.interface" == "fast0"' <<<"$output"
+	}
+}
+
+@test "another network than that of MASTER_ADDR that joins nobody" {
+	second node1 10.77.0.1 ''
+	second node2 10.78.0.2 ''
+	# A network that is not there, and not the way out by the gateway.
+	broken node1 'ip route add unreachable 10.78.0.0/16' 'ip route del unreachable 10.78.0.0/16'
 	run --separate-stderr user env NCCL_SOCKET_IFNAME=fast0 srun "${step[@]}" srank doctor
-	[[ $output == *'warning: node1 and node2: NCCL_SOCKET_IFNAME=fast0 does not take eth0, which leads to rank 0 [interface-other]'* ]]
+	[[ $output == *'warning: node1 and node2: NCCL_SOCKET_IFNAME=fast0 takes fast0, and eth0 leads to rank 0 [interface-other]'* ]]
 	((${#mpi[@]} == 0)) || [[ $output == *'error: 1 of 1 connections between nodes fail: node1 to node2 (no route) [mesh]'* ]]
+}
+
+@test "components of a heterogeneous step are different on purpose" {
+	local mode
+	for mode in "${mpi[@]}" --mpi=none; do
+		# srun alone does not say where rank 0 is.
+		examine 0 env MASTER_ADDR=node1 srun "$mode" -w node1 -N1 -n2 -c2 --gres=gpu:2 \
+			srank doctor --strict : -w node2 -N1 -n1 srank doctor
+		finds
+	done
+	# Slurm's PMIx has the nodes of such a step by name, and its servers do not find each other.
+	examine 0 env MASTER_ADDR=node2 srun --mpi=none -w node2 -N1 -n1 --gres=gpu:1 \
+		srank doctor --strict : -w node1 -N1 -n2 -c1 srank doctor
+	finds
+	submit <<-'END'
+		#!/bin/bash
+		#SBATCH -w node1 -N1 -n1 --gpus-per-node=4 -c2
+		#SBATCH hetjob
+		#SBATCH -w node2,node3 -N2 --ntasks-per-node=2 --gpus-per-node=2
+		srun --mpi=none --het-group=0,1 bash -c '
+			[ $SLURM_PROCID != 4 ] || exec taskset -c 0 srank doctor
+			exec srank doctor --launcher torch'
+	END
+	ended
+	output=$(<"$(home out)")
+	# Its only task has one of four GPUs; within a component they are compared.
+	finds 'warning: node1: 1 of 4 GPUs have a rank [[]gpu-idle]' \
+		'warning: rank 4 on node3: may run on 1 CPU (0), and others on * [[]cpus-uneven]'
 }
 
 @test "GPUs that are missing, denied, shared, idle or none" {
@@ -373,18 +454,51 @@ finds()
 	[[ $output == *'warning: node2: number of GPUs: 3, and 2 on node1 [gpu-count-differs]'* ]]
 }
 
+# driver NODE VERSION MODEL: of NVIDIA, with two GPUs and what belongs to them in /dev.
+driver()
+{
+	broken "$1" "mount -t tmpfs tmpfs /proc/driver && cd /proc/driver &&
+		mkdir -p nvidia/gpus/0000:07:00.0 nvidia/gpus/0000:0a:00.0 &&
+		echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  $2  Sat' >nvidia/version &&
+		printf 'Model: \t\t $3\nDevice Minor: \t 0\n' >nvidia/gpus/0000:07:00.0/information &&
+		printf 'Model: \t\t $3\nDevice Minor: \t 1\n' >nvidia/gpus/0000:0a:00.0/information &&
+		mknod -m 0666 /dev/nvidiactl c 195 255 && mknod -m 0666 /dev/nvidia-uvm c 511 0" \
+		'umount /proc/driver; rm -f /dev/nvidiactl /dev/nvidia-uvm'
+}
+
 @test "drivers and GPUs that differ" {
-	local node
-	for node in 1 2; do
-		broken "node$node" "mount -t tmpfs tmpfs /proc/driver && cd /proc/driver &&
-			mkdir -p nvidia/gpus/0000:07:00.0 &&
-			echo 'NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.0$node  Sat' >nvidia/version &&
-			printf 'Model: \t\t NVIDIA A10$node\nDevice Minor: \t 0\n' >nvidia/gpus/0000:07:00.0/information" \
-			'umount /proc/driver'
-	done
+	driver node1 535.104.01 'NVIDIA A101'
+	driver node2 535.104.02 'NVIDIA A102'
 	examine 0 srun "${mpi[@]}" -N2 -n2 -w node1,node2 --gres=gpu:1 srank doctor
-	finds 'warning: node2: GPU: 1 x NVIDIA A102, and 1 x NVIDIA A101 on node1 [[]gpu-model-differs]' \
+	finds 'warning: node2: GPU: NVIDIA A102, and NVIDIA A101 on node1 [[]gpu-model-differs]' \
 		'warning: node2: GPU driver: nvidia 535.104.02, and nvidia 535.104.01 on node1 [[]driver-differs]'
+	# A step without GPUs does not mind.
+	examine 0 srun "${mpi[@]}" -N2 -n2 -w node1,node2 srank doctor --strict
+	finds
+	# Nor does one that was given some of more.
+	on node2 sh -c 'cp /proc/driver/nvidia/version /run && umount /proc/driver && rm /dev/nvidiactl /dev/nvidia-uvm'
+	driver node2 535.104.01 'NVIDIA A101'
+	on node2 rm -r /proc/driver/nvidia/gpus/0000:0a:00.0
+	examine 0 srun "${mpi[@]}" -N2 -n2 -w node1,node2 --gres=gpu:1 srank doctor --strict
+	finds
+}
+
+@test "what CUDA needs besides the GPU's own device file" {
+	[[ ! -u /usr/bin/nvidia-modprobe ]] || skip 'SKIPPED, NOT PASSED: this machine makes device files by itself'
+	driver node1 535.104.01 'NVIDIA A100'
+	driver node2 535.104.01 'NVIDIA A100'
+	examine 0 srun "${step[@]}" srank doctor --strict
+	finds
+	on node2 chmod 0600 /dev/nvidiactl
+	examine 1 srun "${step[@]}" srank doctor
+	finds 'error: node2: no access to /dev/nvidiactl [[]gpu-denied]'
+	on node2 chmod 0666 /dev/nvidiactl
+	on node2 rm /dev/nvidia-uvm
+	examine 1 srun "${step[@]}" srank doctor
+	finds 'error: node2: Slurm has given the task 0,1, and there is no /dev/nvidia-uvm [[]gpu-missing]'
+	# The step has no GPU.
+	examine 0 srun "${mpi[@]}" -N2 -n2 -w node1,node2 srank doctor --strict
+	finds
 }
 
 @test "CPUs that are fewer than asked for, or than others have" {
@@ -417,14 +531,29 @@ finds()
 		'warning: node2: limits: open files 512, *, and open files *on node1 [[]limits-differ]'
 	examine 0 srun "${step[@]}" sh -c '[ $SLURM_PROCID != 0 ] || ulimit -n 200; exec srank doctor'
 	[[ $output == *'warning: rank 0 on node1: may open 200 files, and has a connection to each of 4 ranks [files-low]'* ]]
-	# Only where InfiniBand is, with a port that is up, does locked memory count.
-	broken node2 'mount -t tmpfs tmpfs /sys/class && cd /sys/class &&
-			mkdir -p infiniband/mlx5_0/ports/1 infiniband/mlx5_1/ports/1 &&
-			echo 4: ACTIVE >infiniband/mlx5_0/ports/1/state &&
-			echo 1: DOWN >infiniband/mlx5_1/ports/1/state' \
-		'umount /sys/class'
-	examine 1 srun "${step[@]}" sh -c 'ulimit -l 64; exec srank doctor'
+}
+
+@test "locked memory, where InfiniBand is used" {
+	local low='ulimit -l 64; exec srank doctor'
+	# With a port that is up, and a device file to use it by.
+	broken node2 'mount -t tmpfs tmpfs /sys/class && cd /sys/class && mkdir -p infiniband/mlx5_0/ports/1 \
+			infiniband/mlx5_1/ports/1 infiniband_verbs/uverbs0 infiniband_verbs/uverbs1 &&
+			echo 4: ACTIVE >infiniband/mlx5_0/ports/1/state && echo mlx5_0 >infiniband_verbs/uverbs0/ibdev &&
+			echo 1: DOWN >infiniband/mlx5_1/ports/1/state && echo mlx5_1 >infiniband_verbs/uverbs1/ibdev &&
+			mkdir /dev/infiniband && mknod -m 0666 /dev/infiniband/uverbs0 c 231 192 &&
+			mknod -m 0666 /dev/infiniband/uverbs1 c 231 193' \
+		'umount /sys/class; rm -rf /dev/infiniband'
+	examine 1 srun "${step[@]}" sh -c "$low"
 	finds 'error: node2: no more than 64 KiB of memory can be locked, and there is InfiniBand (mlx5_0) [[]memlock-low]'
+	examine 0 env NCCL_IB_DISABLE=1 srun "${step[@]}" sh -c "$low"
+	finds
+	examine 0 env NCCL_NET=Socket srun "${step[@]}" sh -c "$low"
+	finds
+	examine 1 env NCCL_IB_DISABLE=0 srun "${step[@]}" sh -c "$low"
+	# As in a container that was started without it.
+	on node2 rm /dev/infiniband/uverbs0
+	examine 0 srun "${step[@]}" sh -c "$low"
+	finds
 }
 
 @test "code that is not the same on all nodes is named by its file" {
@@ -479,6 +608,16 @@ while time.time() < end and not os.path.exists("/home/researcher/released"):
 	[[ -z $(on node2 pgrep -f 'srank doctor') ]]
 }
 
+@test "a tree of too many files is told, and not taken for another one" {
+	broken node1 'mkdir -p /tmp/many && touch /tmp/many/conf.py' 'rm -rf /tmp/many'
+	broken node2 'mkdir -p /tmp/many && cd /tmp/many && touch conf.py && seq 100000 | xargs touch' \
+		'rm -rf /tmp/many'
+	examine 0 srun "${step[@]}" srank doctor --tree /tmp/many
+	finds 'warning: node2: /tmp/many was not compared: it has more than 100000 files [[]tree-large]'
+	examine 0 srun "${step[@]}" srank doctor --strict --tree /tmp/many/conf.py
+	finds
+}
+
 @test "systems that differ" {
 	broken node2 "sed 's/^PRETTY_NAME=.*/PRETTY_NAME=other/' /etc/os-release >/run/release &&
 		mount --bind /run/release \$(readlink -f /etc/os-release)" \
@@ -491,8 +630,17 @@ while time.time() < end and not os.path.exists("/home/researcher/released"):
 		'warning: node2: container: apptainer torch.sif, and * on node1 [[]container-differs]'
 }
 
+# preload: the C on standard input as ./preload.so. under COMMAND: it, on node 1 of the step with that.
+preload()
+{
+	write preload.c
+	user cc -shared -fPIC -o preload.so preload.c ||
+		skip 'SKIPPED, NOT PASSED: the hosts have no compiler'
+}
+readonly under='[ $SLURM_NODEID = 0 ] || export LD_PRELOAD=$PWD/preload.so; exec srank doctor'
+
 @test "clocks that are apart" {
-	write skew.c <<-'END'
+	preload <<-'END'
 		#define _GNU_SOURCE
 		#include <sys/syscall.h>
 		#include <time.h>
@@ -506,10 +654,48 @@ while time.time() < end and not os.path.exists("/home/researcher/released"):
 			return r;
 		}
 	END
-	user cc -shared -fPIC -o skew.so skew.c || skip 'SKIPPED, NOT PASSED: the hosts have no compiler'
-	examine 0 srun "${step[@]}" sh -c \
-		'[ $SLURM_NODEID = 0 ] || export LD_PRELOAD=$PWD/skew.so; exec srank doctor'
+	examine 0 srun "${step[@]}" sh -c "$under"
 	finds "warning: node2: the clock is 90.0 s before rank 0's [[]clock-skew]"
+}
+
+@test "C libraries that differ" {
+	preload <<-'END'
+		#include <string.h>
+		#include <unistd.h>
+
+		size_t confstr(int name, char *text, size_t size)
+		{
+			strncpy(text, "glibc 2.17", size);
+			return sizeof("glibc 2.17");
+		}
+	END
+	examine 0 srun "${step[@]}" sh -c "$under"
+	finds 'warning: node2: C library: glibc 2.17, and glibc 2.* on node1 [[]libc-differs]'
+}
+
+@test "PMIx: a node that lacks what a connection takes" {
+	# The kernel gives no memory for one to another host.
+	preload <<-'END'
+		#define _GNU_SOURCE
+		#include <arpa/inet.h>
+		#include <errno.h>
+		#include <sys/syscall.h>
+		#include <unistd.h>
+
+		int connect(int fd, const struct sockaddr *address, socklen_t length)
+		{
+			const struct sockaddr_in *to = (const struct sockaddr_in *)address;
+
+			if (address->sa_family == AF_INET && ntohs(to->sin_port) >= 20000 &&
+			    ntohl(to->sin_addr.s_addr) >> 24 != 127) {
+				errno = ENOBUFS;
+				return -1;
+			}
+			return syscall(SYS_connect, fd, address, length);
+		}
+	END
+	examine 1 srun "${step[@]}" sh -c "$under"
+	finds 'error: node2: node1 (10.42.1.1), where rank 0 listens on port *, could not be tried (No buffer space available) [[]not-tested]'
 }
 
 @test "what the rules of the launch refuse, and numbers of the header that the step has not" {

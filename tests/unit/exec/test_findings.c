@@ -91,7 +91,7 @@ static const struct {
 	{{NULL, NULL, "reach=failed\n"},
 	 "error b: a (10.0.0.1), where rank 0 listens on port 29500, could not be tried "
 	 "[not-tested]\n"},
-	{{NULL, NULL, "@listen"},
+	{{"mesh.failed=b no-address\n", NULL, "@listen"},
 	 "error b: no other node has tried to come here: there is no address but of the "
 	 "loopback interface or of one link [not-tested]\n"},
 	{{NULL, NULL, "master.addresses=10.1.0.1\n"},
@@ -506,7 +506,7 @@ static void judges_many_nodes(void **state)
 	struct exec_verdict verdict = {0};
 
 	judge_nodes(10000,
-		    "error=of its own %1$u\nkernel=%1$u\nmesh.pairs=2\n"
+		    "error=of its own %1$u\nkernel=%1$u\nlisten=x 1\nmesh.pairs=2\n"
 		    "mesh.failed=n9998 filtered,n9999 refused\n",
 		    &verdict);
 	/* Errors of the step, one of the mesh, other kernels than the first one's. */
