@@ -431,61 +431,63 @@ static bool others_have_gpus(const struct check_model *model)
 }
 
 /*
- * The program in the container is one that takes GPUs, as far as can be told: a launcher,
- * or Python's; what `run` starts stands in the image.
+ * A program in a container that takes GPUs, as far as can be told: a launcher, or
+ * Python's; what `run` starts stands in the image.
  */
-static bool wants_gpus(const struct check_model *model,
-		       const struct check_command *command)
+static void in_container(struct rules *rules, const struct check_launch *launch,
+			 const struct check_command *command)
 {
-	for (size_t i = 0; i < model->launches_count; i++) {
-		const struct check_launch *launch = model->launches[i];
+	const struct check_step *step = command->step;
+	const struct check_job *job = step ? step->job : &rules->model->jobs[0];
+	const struct check_amount *gpus =
+		&(step ? step->amount : job->amount)[CHECK_GPUS_PER_NODE];
+	const size_t row = container_row(command);
+	struct script_range behind;
 
-		if (check_within(launch->command, CHECK_CONTAINER) == command &&
-		    (launch->tool != CHECK_PROGRAM || launch->distributed))
-			return true;
-	}
-	return false;
+	if (row == CONTAINERS ||
+	    (launch->tool == CHECK_PROGRAM && !launch->distributed) ||
+	    command->where == CHECK_ELSEWHERE || command->uncalled ||
+	    gpus->origin == CHECK_NOBODY || gpus->origin == CHECK_BY_DEFAULT ||
+	    exactly(&gpus->number) == 0)
+		return;
+	/* AMD's driver has no libraries of its own: ROCm in the image will do. */
+	if (job->gpu_type && (strncasecmp(job->gpu_type, "mi", 2) == 0 ||
+			      strncasecmp(job->gpu_type, "gfx", 3) == 0))
+		return;
+	/* A module may say it in a variable, as APPTAINER_NV, or bind ROCm. */
+	if (!rules_tell_as(rules, RULE_CONTAINER_WITHOUT_GPUS,
+			   command->sourced ? DIAG_NOTE : DIAG_WARNING, command->range,
+			   "%s does not bring the job's GPUs into the container",
+			   command->name))
+		return;
+	rules_fix(rules, "%s", containers[row].cure);
+	/* Where there is no NVIDIA driver, Apptainer passes over --nv with a warning. */
+	behind = command->words[1].range;
+	behind.begin = behind.end;
+	if (row < 2 && command->words[1].constant && command->words[1].text[0] != '-' &&
+	    command->words[1].source.begin == command->words[1].range.begin)
+		rules_edit(rules, behind, " --nv");
 }
 
 static void containers_without(struct rules *rules)
 {
 	const struct check_model *model = rules->model;
+	const struct check_command *last = NULL;
+	bool looked = false;
 
-	for (size_t i = 0; i < model->commands_count; i++) {
-		const struct check_command *command = model->commands[i];
-		const struct check_step *step = command->step;
-		const struct check_job *job = step ? step->job : &model->jobs[0];
-		const struct check_amount *amount = step ? step->amount : job->amount;
-		const size_t row = container_row(command);
-		struct script_range behind;
+	for (size_t i = 0; i < model->launches_count; i++) {
+		const struct check_launch *launch = model->launches[i];
+		const struct check_command *command =
+			check_within(launch->command, CHECK_CONTAINER);
 
-		if (row == CONTAINERS || command->where == CHECK_ELSEWHERE ||
-		    command->uncalled || has_gpus(model, command, row) ||
-		    amount[CHECK_GPUS_PER_NODE].origin == CHECK_NOBODY ||
-		    amount[CHECK_GPUS_PER_NODE].origin == CHECK_BY_DEFAULT ||
-		    exactly(&amount[CHECK_GPUS_PER_NODE].number) == 0 ||
-		    !wants_gpus(model, command) || others_have_gpus(model))
+		/* A container and what is in it stand side by side. */
+		if (!command || command == last)
 			continue;
-		/* AMD's driver has no libraries of its own: ROCm in the image will do. */
-		if (job->gpu_type && (strncasecmp(job->gpu_type, "mi", 2) == 0 ||
-				      strncasecmp(job->gpu_type, "gfx", 3) == 0))
-			continue;
-		/* A module may say it in a variable, as APPTAINER_NV, or bind ROCm. */
-		if (!rules_tell_as(rules, RULE_CONTAINER_WITHOUT_GPUS,
-				   command->sourced ? DIAG_NOTE : DIAG_WARNING,
-				   command->range,
-				   "%s does not bring the job's GPUs into the container",
-				   command->name))
-			continue;
-		rules_fix(rules, "%s", containers[row].cure);
-		/* Apptainer passes over --nv where there is no NVIDIA driver, with a
-		 * warning; which card a gres is cannot be seen. */
-		behind = command->words[1].range;
-		behind.begin = behind.end;
-		if (row < 2 && command->words[1].constant &&
-		    command->words[1].text[0] != '-' &&
-		    command->words[1].source.begin == command->words[1].range.begin)
-			rules_edit(rules, behind, " --nv");
+		if (!looked && others_have_gpus(model))
+			return;
+		looked = true;
+		last = command;
+		in_container(rules, launch, command);
 	}
 }
 

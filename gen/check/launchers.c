@@ -177,6 +177,13 @@ static bool reaches_nodes(const struct check_model *model)
 	return false;
 }
 
+static bool can_reach_nodes(struct rules *rules)
+{
+	if (rules->reaches_nodes == 0)
+		rules->reaches_nodes = reaches_nodes(rules->model) ? 1 : -1;
+	return rules->reaches_nodes > 0;
+}
+
 /*
  * `if [ $SLURM_NNODES -gt 1 ]; then srun torchrun ...; else torchrun ...; fi`: another
  * branch starts the same launcher in a step.
@@ -255,7 +262,7 @@ static void not_everywhere(struct rules *rules, const struct check_launch *launc
 		rules_tell(rules, RULE_MULTI_NODE_WITHOUT_SRUN, launch->command->range,
 			   "the program is started once, on the first of " LL " nodes",
 			   nodes);
-	} else if (nodes > 1 && !reaches_nodes(rules->model)) {
+	} else if (nodes > 1 && !can_reach_nodes(rules)) {
 		rules_tell_as(rules, RULE_MULTI_NODE_WITHOUT_SRUN, DIAG_WARNING,
 			      launch->command->range,
 			      "nothing in this script uses more than the first of " LL

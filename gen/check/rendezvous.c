@@ -306,36 +306,45 @@ static void own_name(struct rules *rules, const char *name,
 }
 
 /*
- * Whether rank 0 itself listens at the address that SET (NULL: LAUNCH is told) holds. The
- * store of c10d may be on any node.
+ * Of each assignment of MASTER_ADDR, by its index, whether rank 0 itself listens there:
+ * the store of c10d may be on any node. NULL: no memory, and RULES knows.
  */
-static bool is_rank_zeros(const struct check_model *model,
-			  const struct check_assignment *set,
-			  const struct check_launch *launch)
+static const bool *listened_at(struct rules *rules)
 {
-	if (launch)
-		return is_launcher(launch) && !is_elastic(launch);
-	for (size_t i = 0; i < model->launches_count; i++) {
-		const struct check_launch *other = model->launches[i];
-		const struct check_command *command = other->command;
+	const struct check_model *model = rules->model;
+	bool *listened =
+		spec_arena_alloc(&rules->model->arena, model->assignments_count + 1);
 
-		if (!other->step || other->step->kind != CHECK_STEP_SRUN ||
-		    rules_skips(other) || command->sees[CHECK_MASTER_ADDR] != set)
-			continue;
-		if (is_launcher(other)
-			    ? is_said(other, CHECK_KEY_ADDRESS) && !is_elastic(other)
-			    : exactly(&other->copies) != 1)
-			return true;
+	if (!listened) {
+		rules->rc = -ENOMEM;
+		return NULL;
 	}
-	return false;
+	for (size_t i = 0; i < model->launches_count; i++) {
+		const struct check_launch *launch = model->launches[i];
+		const struct check_assignment *set =
+			launch->command->sees[CHECK_MASTER_ADDR];
+
+		if (!set || !launch->step || launch->step->kind != CHECK_STEP_SRUN ||
+		    rules_skips(launch))
+			continue;
+		listened[set->index] |= is_launcher(launch)
+						? is_said(launch, CHECK_KEY_ADDRESS) &&
+							  !is_elastic(launch)
+						: exactly(&launch->copies) != 1;
+	}
+	return listened;
 }
+
+/* Who gets an address. */
+struct teller {
+	const struct check_step *step; /* that it is for; NULL: not known */
+	bool listens;                  /* rank 0 does so there */
+};
 
 /* Several hosts, or one that rank 0 does not run on. */
 static void picked_host(struct rules *rules, const char *name,
 			const struct check_expansion *expansion,
-			struct script_range where, int64_t nodes,
-			const struct check_assignment *set,
-			const struct check_launch *launch)
+			struct script_range where, int64_t nodes, bool listens)
 {
 	const struct check_model *model = rules->model;
 	const enum rules_hosts hosts = rules_hosts(model, expansion, nodes);
@@ -350,7 +359,7 @@ static void picked_host(struct rules *rules, const char *name,
 	}
 	if (rules->picks_nodes == 0)
 		rules->picks_nodes = picks_nodes(model) ? 1 : -1;
-	if (rules->picks_nodes > 0 || !is_rank_zeros(model, set, launch))
+	if (rules->picks_nodes > 0 || !listens)
 		return;
 	rules_tell(rules, RULE_MASTER_NOT_FIRST_HOST, where,
 		   "%s is %s of " LL " hosts, and rank 0 runs on the first", name,
@@ -378,13 +387,6 @@ static void all_addresses(struct rules *rules, const char *name,
 				 "\"$SLURM_JOB_NODELIST\" | head -n 1)");
 }
 
-/* Who gets an address: an assignment, or the options of a launch; the other is NULL. */
-struct teller {
-	const struct check_assignment *set;
-	const struct check_launch *launch;
-	const struct check_step *step; /* that it is for; NULL: not known */
-};
-
 static void expanded_address(struct rules *rules, const char *name,
 			     const struct check_expansion *expansion,
 			     struct script_range where, const struct teller *teller)
@@ -399,7 +401,7 @@ static void expanded_address(struct rules *rules, const char *name,
 	if (expansion->shell && expansion->shell->where == CHECK_ELSEWHERE)
 		return;
 	cut_by_hand(rules, expansion, nodes);
-	picked_host(rules, name, expansion, where, nodes, teller->set, teller->launch);
+	picked_host(rules, name, expansion, where, nodes, teller->listens);
 	if (expansion->kind == CHECK_SUBSTITUTE) {
 		falls_back(rules, expansion, nodes);
 		if (!inside(model, expansion, asks_slurm) &&
@@ -532,8 +534,9 @@ static void addresses(struct rules *rules)
 		"master_addr",       NULL};
 	const struct check_model *model = rules->model;
 	const uint32_t *reach = assigned(rules, names);
+	const bool *listened = listened_at(rules);
 
-	if (!reach)
+	if (!reach || !listened)
 		return;
 	for (size_t i = 0; i < model->assignments_count; i++) {
 		const struct check_assignment *set = model->assignments[i];
@@ -541,7 +544,7 @@ static void addresses(struct rules *rules)
 		if (set->shell->where != CHECK_ELSEWHERE && !set->unset && !set->opaque &&
 		    is_one_of(names, set->name))
 			address(rules, set->name, &set->value, set->range,
-				&(struct teller){.set = set, .step = set->shell->step});
+				&(struct teller){set->shell->step, listened[i]});
 	}
 	for (size_t i = 0; i < model->launches_count; i++) {
 		const struct check_launch *launch = model->launches[i];
@@ -566,7 +569,9 @@ static void addresses(struct rules *rules)
 			    is_within(model, reach, setting->value.expansions[0].range))
 				continue;
 			address(rules, setting->name, &setting->value, where,
-				&(struct teller){.launch = launch, .step = launch->step});
+				&(struct teller){launch->step,
+						 is_launcher(launch) &&
+							 !is_elastic(launch)});
 		}
 	}
 }

@@ -147,8 +147,9 @@ struct rules {
 	struct check_edits *edits; /* NULL: none wanted */
 	const struct check_rule
 		*rule; /* of the finding told last; NULL: it was not told */
-	/* Some step picks its nodes: -1 no, 1 yes, 0 not looked yet. */
-	int picks_nodes;
+	/* Some step picks its nodes, some command reaches the other nodes: -1 no, 1 yes,
+	 * 0 not looked yet. */
+	int picks_nodes, reaches_nodes;
 	bool header_is_faulty; /* so its numbers may not be what was meant */
 	int rc;
 };
