@@ -188,19 +188,23 @@ static bool can_reach_nodes(struct rules *rules)
  * `if [ $SLURM_NNODES -gt 1 ]; then srun torchrun ...; else torchrun ...; fi`: another
  * branch starts the same launcher in a step.
  */
-static bool is_other_branch(const struct check_model *model,
-			    const struct check_launch *launch)
+static bool is_other_branch(struct rules *rules, const struct check_launch *launch)
 {
+	static const uint64_t looked = UINT64_C(1) << 63;
+	const struct check_model *model = rules->model;
+
 	if (!launch->command->conditional)
 		return false;
-	for (size_t i = 0; i < model->launches_count; i++) {
+	for (size_t i = 0; i < model->launches_count && !(rules->branches & looked);
+	     i++) {
 		const struct check_launch *other = model->launches[i];
 
-		if (other->step && other->tool == launch->tool &&
-		    other->command->conditional && !other->command->uncalled)
-			return true;
+		if (other->step && other->command->conditional &&
+		    !other->command->uncalled)
+			rules->branches |= UINT64_C(1) << other->tool;
 	}
-	return false;
+	rules->branches |= looked;
+	return rules->branches & UINT64_C(1) << launch->tool;
 }
 
 /* Of $CMD the words stand elsewhere than the command. */
@@ -223,7 +227,7 @@ static void not_everywhere(struct rules *rules, const struct check_launch *launc
 
 	front.end = front.begin;
 	if (launch->step || launch->parent || launch->command->substitute ||
-	    is_other_branch(rules->model, launch))
+	    is_other_branch(rules, launch))
 		return;
 	if (is_launcher(launch) && nodes > 1) {
 		const bool one = says(launch, CHECK_KEY_NNODES, "1") ||

@@ -150,6 +150,9 @@ struct rules {
 	/* Some step picks its nodes, some command reaches the other nodes: -1 no, 1 yes,
 	 * 0 not looked yet. */
 	int picks_nodes, reaches_nodes;
+	/* Bits of enum check_tool: what a branch starts in a step; the last one: looked.
+	 */
+	uint64_t branches;
 	bool header_is_faulty; /* so its numbers may not be what was meant */
 	int rc;
 };
