@@ -6,6 +6,7 @@
 #include "spank/exec/exec.h"
 
 #include "spank/exec/agree.h"
+#include "spank/exec/become.h"
 #include "spank/exec/needs.h"
 #include "spank/exec/pmix.h"
 #include "spank/exec/source.h"
@@ -30,14 +31,10 @@ static void say(const char *line)
 static int become(char **program)
 {
 	struct launch_error err = {""};
-	int error;
+	int r = exec_become(program, &err);
 
-	execvp(program[0], program);
-	error = errno;
-	launch_error_set(&err, -error, "%.*s: %s", NAME_SHOWN, program[0],
-			 error == ENOENT ? "no such program" : strerror(error));
 	say(err.text);
-	return error == ENOENT ? EXEC_NOT_FOUND : EXEC_NOT_STARTABLE;
+	return r == -ENOENT ? EXEC_NOT_FOUND : EXEC_NOT_STARTABLE;
 }
 
 static int apply(const struct launch_environment *env, struct launch_error *err)

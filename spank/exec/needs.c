@@ -5,13 +5,14 @@
  */
 #include "spank/exec/needs.h"
 
+#include "spank/exec/become.h"
+
 #include <elf.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <link.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -145,18 +146,8 @@ static bool search_file(const char *path, char *library, size_t size)
 
 bool exec_needs_mpi(const char *program, char *library, size_t size)
 {
-	const char *path = getenv("PATH");
-	char file[PATH_MAX];
+	char path[PATH_MAX];
 
-	if (strchr(program, '/'))
-		return search_file(program, library, size);
-	for (size_t length; path && *path; path += length + (path[length] == ':')) {
-		length = strcspn(path, ":");
-		if (snprintf(file, sizeof(file), "%.*s/%s", (int)(length ? length : 1),
-			     length ? path : ".", program) >= (int)sizeof(file))
-			continue;
-		if (access(file, X_OK) == 0)
-			return search_file(file, library, size);
-	}
-	return false;
+	return exec_find_program(program, path, sizeof(path)) &&
+	       search_file(path, library, size);
 }
