@@ -61,13 +61,15 @@ static int name_missing(struct exec_pmix *pmix, const struct launch_facts *facts
 			unsigned int seconds, struct launch_error *err)
 {
 	uint32_t last = facts->rank == 0 ? facts->ntasks - 1 : 0, count = 0;
-	char names[MISSING_SHOWN * 11 + 8] = "";
+	char names[MISSING_SHOWN * 11 + 8] = "", among[32] = "";
 	uint32_t *ranks;
 	char **here;
 	size_t length = 0;
 
-	if (last >= MISSING_MAX)
+	if (last >= MISSING_MAX) {
 		last = MISSING_MAX - 1;
+		snprintf(among, sizeof(among), "the first %d of ", MISSING_MAX);
+	}
 	here = calloc(last + 1, sizeof(*here));
 	ranks = calloc(last + 1, sizeof(*ranks));
 	for (uint32_t rank = 0; ranks && rank <= last; rank++)
@@ -91,10 +93,18 @@ static int name_missing(struct exec_pmix *pmix, const struct launch_facts *facts
 	if (facts->rank == 0 && count)
 		return launch_error_set(
 			err, -ETIMEDOUT,
-			"%" PRIu32 " of %" PRIu32 " ranks have not come to srank exec in "
-			"%u s: %s; every task of the step must start it, and their own "
-			"messages say why one ended (--timeout waits longer)",
-			count, facts->ntasks, seconds, names);
+			"%" PRIu32 " of %s%" PRIu32 " ranks have not come to srank exec "
+			"in %u s: %s; every task of the step must start it, and their "
+			"own messages say why one ended (--timeout waits longer)",
+			count, among, facts->ntasks, seconds, names);
+	if (facts->rank == 0 && *among)
+		return launch_error_set(
+			err, -ETIMEDOUT,
+			"%s%" PRIu32 " ranks have come to srank exec in %u s; some of "
+			"the others have not, and their own messages say why (--timeout "
+			"waits longer), or PMIx did not bring the values (--no-pmix does "
+			"without)",
+			among, facts->ntasks, seconds);
 	if (facts->rank == 0)
 		return launch_error_set(
 			err, -ETIMEDOUT,
