@@ -64,6 +64,35 @@ bool cli_options(const struct cli_command *command, int argc, char **argv,
 		 const struct option *options, void (*take)(int val, void *arg),
 		 void *arg, enum cli_exit *code);
 
+/* The same up to the first operand, from which on all words are another program's. */
+bool cli_options_ahead(const struct cli_command *command, int argc, char **argv,
+		       const struct option *options, void (*take)(int val, void *arg),
+		       void *arg, enum cli_exit *code);
+
+struct launch_error;
+struct launch_settings;
+
+/*
+ * The settings of a command that stands in for the plugin: those of SRANK in the
+ * environment. ERR has what is wrong with it.
+ */
+void cli_settings_init(struct launch_settings *settings, struct launch_error *err);
+
+/*
+ * Takes an option of such a command into SETTINGS: TEXT as the value of KEY, or as a list
+ * ("" for KEY). False: it is wrong, and was said; CLI_FAILED is to be returned.
+ */
+bool cli_settings_take(const struct cli_command *command,
+		       struct launch_settings *settings, const char *key,
+		       const char *text);
+
+/*
+ * The seconds of --timeout, from 1 to MOST, into SECONDS. False: it is no such number,
+ * and was said; CLI_USAGE is to be returned.
+ */
+bool cli_timeout_take(const struct cli_command *command, unsigned int most,
+		      const char *text, unsigned int *seconds);
+
 /*
  * One job: the files and options that name it, and what they were read into. Of a sweep
  * that is a script for each point, `spec` and `plan` are those of one point.

@@ -6,8 +6,6 @@
 
 #include "gen/cli/cli.h"
 
-#include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define TREES_MAX 16
@@ -30,36 +28,13 @@ struct call {
 	const struct cli_command *command;
 	struct exec_doctor doctor;
 	const char *trees[TREES_MAX];
-	struct launch_error err;
-	enum cli_exit code;
+	enum cli_exit code; /* of the first option that is wrong */
 };
 
-static void apply(struct call *call, const char *key, const char *value)
+static void apply(struct call *call, const char *key, const char *text)
 {
-	struct launch_error err = {""};
-	char *item;
-
-	if (asprintf(&item, "%s%s", key, value) < 0) {
-		call->code = cli_fail(call->command, "out of memory");
-		return;
-	}
-	launch_settings_parse(&call->doctor.settings, item, &err);
-	if (launch_error_is_set(&err) && call->code == CLI_FINE)
-		call->code = cli_fail(call->command, "%s", err.text);
-	free(item);
-}
-
-static void take_timeout(struct call *call, const char *text)
-{
-	char *end;
-	unsigned long value = strtoul(text, &end, 10);
-
-	if (!isdigit((unsigned char)*text) || *end || value < 1 || value > TIMEOUT_MAX)
-		call->code =
-			cli_usage(call->command,
-				  "--timeout %s is no number of seconds from 1 to %d",
-				  text, TIMEOUT_MAX);
-	call->doctor.timeout = (unsigned int)value;
+	if (!cli_settings_take(call->command, &call->doctor.settings, key, text))
+		call->code = CLI_FAILED;
 }
 
 static void take_tree(struct call *call, const char *path)
@@ -75,6 +50,8 @@ static void take(int val, void *arg)
 {
 	struct call *call = arg;
 
+	if (call->code != CLI_FINE)
+		return;
 	switch (val) {
 	case OPTION_TREE:
 		take_tree(call, optarg);
@@ -86,19 +63,21 @@ static void take(int val, void *arg)
 		call->doctor.strict = true;
 		break;
 	case OPTION_TIMEOUT:
-		take_timeout(call, optarg);
+		if (!cli_timeout_take(call->command, TIMEOUT_MAX, optarg,
+				      &call->doctor.timeout))
+			call->code = CLI_USAGE;
 		break;
 	case OPTION_NO_PMIX:
 		call->doctor.pmix = false;
 		break;
 	case 'g':
-		apply(call, "gpus=", optarg);
+		apply(call, "gpus", optarg);
 		break;
 	case OPTION_ADDR:
-		apply(call, "addr=", optarg);
+		apply(call, "addr", optarg);
 		break;
 	case OPTION_PORT:
-		apply(call, "port=", optarg);
+		apply(call, "port", optarg);
 		break;
 	default:
 		apply(call, "", optarg);
@@ -122,18 +101,17 @@ enum cli_exit cli_doctor(const struct cli_command *command, int argc, char **arg
 		{0},
 	};
 	struct call call = {.command = command, .doctor.pmix = true};
-	const char *list = getenv("SRANK");
+	struct launch_error err = {""};
 	enum cli_exit code;
 
-	launch_settings_init(&call.doctor.settings);
-	call.doctor.settings.on = call.doctor.settings.asked = true;
+	cli_settings_init(&call.doctor.settings, &err);
 	call.doctor.trees = call.trees;
-	if (list && *list)
-		apply(&call, "", list);
 	if (!cli_options(command, argc, argv, options, take, &call, &code))
 		return code;
 	if (call.code != CLI_FINE)
 		return call.code;
+	if (launch_error_is_set(&err))
+		return cli_fail(command, "%s", err.text);
 	if (optind < argc)
 		return cli_usage(command,
 				 "`%s` is no option: the doctor starts no program",

@@ -11,7 +11,7 @@
 /* Values from here on have no letter. */
 #define LETTERS 0x100
 
-#define SHORTS_MAX (2 * CLI_OPTIONS_MAX + 2)
+#define SHORTS_MAX (2 * CLI_OPTIONS_MAX + 3)
 
 static enum cli_exit bad_option(const struct cli_command *command,
 				const struct option *options, const char *word,
@@ -38,12 +38,13 @@ static enum cli_exit bad_option(const struct cli_command *command,
 	return cli_usage(command, "unknown option %s", word);
 }
 
-bool cli_options(const struct cli_command *command, int argc, char **argv,
-		 const struct option *options, void (*take)(int val, void *arg),
-		 void *arg, enum cli_exit *code)
+/* MODE as the first characters of getopt(3)'s optstring. */
+static bool parse(const char *mode, const struct cli_command *command, int argc,
+		  char **argv, const struct option *options,
+		  void (*take)(int val, void *arg), void *arg, enum cli_exit *code)
 {
-	char shorts[SHORTS_MAX] = ":";
-	size_t used = 1;
+	char shorts[SHORTS_MAX];
+	size_t used = (size_t)snprintf(shorts, sizeof(shorts), "%s", mode);
 	int val;
 
 	for (const struct option *option = options;
@@ -56,10 +57,12 @@ bool cli_options(const struct cli_command *command, int argc, char **argv,
 	}
 	opterr = 0;
 	while ((val = getopt_long(argc, argv, shorts, options, NULL)) != -1) {
-		/* A short option that is unknown may stand within a word. */
+		/* A short option may stand within a word, which is not yet behind; one
+		 * that lacks its value is in the last. */
 		char letter[] = {'-', (char)optopt, '\0'};
-		const char *word =
-			optopt > 0 && optopt < LETTERS ? letter : argv[optind - 1];
+		bool within = optopt > 0 && optopt < LETTERS &&
+			      (val != ':' || argv[optind - 1][1] != '-');
+		const char *word = within ? letter : argv[optind - 1];
 
 		switch (val) {
 		case 'h':
@@ -76,4 +79,18 @@ bool cli_options(const struct cli_command *command, int argc, char **argv,
 		}
 	}
 	return true;
+}
+
+bool cli_options(const struct cli_command *command, int argc, char **argv,
+		 const struct option *options, void (*take)(int val, void *arg),
+		 void *arg, enum cli_exit *code)
+{
+	return parse(":", command, argc, argv, options, take, arg, code);
+}
+
+bool cli_options_ahead(const struct cli_command *command, int argc, char **argv,
+		       const struct option *options, void (*take)(int val, void *arg),
+		       void *arg, enum cli_exit *code)
+{
+	return parse("+:", command, argc, argv, options, take, arg, code);
 }

@@ -87,6 +87,41 @@ teardown() {
 	[[ $status -eq 2 ]]
 }
 
+# What is wrong with the words comes before what is wrong with the place.
+@test "exec and doctor: wrong words, and those that are the program's" {
+	local code word command
+	while IFS='|' read -r code word command; do
+		echo "$command"
+		# shellcheck disable=SC2086 # words
+		run srank $command
+		[[ $status -eq $code && ${lines[0]} == *"$word"* && $output != *'out of memory'* ]]
+	done <<-'END'
+		2|srank exec: unknown option --prot; did you mean --port?|exec --prot 3 true
+		2|srank exec: unknown option -z|exec -zg true
+		2|srank exec: option --gpus needs a value|exec --gpus
+		2|srank exec: there is no program to become|exec --no-pmix
+		2|srank exec: there is no program to become|exec --
+		2|srank exec: --timeout 0 is no number of seconds from 1 to 86400|exec --timeout 0 true
+		2|srank exec: --timeout 1e3 is no number|exec --timeout 1e3 true
+		2|srank exec: --timeout 99999999999999999999 is no number|exec --timeout 99999999999999999999 true
+		1|srank exec: gpus=ordre: no such value; did you mean gpus=order?|exec --gpus ordre --timeout 0 true
+		1|srank exec: torchrum: no such key or launcher; did you mean torchrun?|exec -l torchrum true
+		1|srank exec: SLURM_JOB_ID is not set, so this is no task of a Slurm step|exec true --prot
+		2|srank doctor: unknown option --trees; did you mean --tree?|doctor --trees a
+		2|srank doctor: --timeout 3601 is no number of seconds from 1 to 3600|doctor --timeout 3601
+		1|srank doctor: gpus=ordre: no such value|doctor --gpus ordre --timeout 0
+		2|srank doctor: `python` is no option: the doctor starts no program|doctor python
+	END
+	for command in exec doctor; do
+		SRANK=foo=1 run srank "$command" --help
+		[[ $status -eq 0 && ${lines[0]} == "srank $command: "* ]]
+	done
+	SRANK=foo=1 run srank exec true
+	[[ $status -eq 1 && $output == 'srank exec: SRANK: foo: no such key; --srank=help lists them' ]]
+	SRANK=foo=1 run srank doctor
+	[[ $status -eq 1 && $output == 'srank doctor: SRANK: foo: no such key; --srank=help lists them' ]]
+}
+
 @test "help in every form: exit 0, on standard output" {
 	local name
 	srank help | grep -q '^  gen '
