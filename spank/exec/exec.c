@@ -82,9 +82,10 @@ static bool has_others(const struct launch_facts *facts,
 	return facts->ntasks > 1 && !facts->submitit && launch_has_ranks(facts, settings);
 }
 
+/* NCPUS as in struct launch_report_node. */
 static int serve(const struct exec_options *options, struct exec_pmix *pmix,
-		 struct launch_facts *facts, struct launch_environment *env,
-		 struct launch_error *err)
+		 struct launch_facts *facts, uint32_t ncpus,
+		 struct launch_environment *env, struct launch_error *err)
 {
 	struct launch_task task = {
 		.facts = facts,
@@ -113,7 +114,7 @@ static int serve(const struct exec_options *options, struct exec_pmix *pmix,
 	if (r == 0)
 		r = apply(env, err);
 	if (r == 0)
-		launch_task_report(&task, facts, 0);
+		launch_task_report(&task, facts, ncpus);
 	free(gpus);
 	free(masks);
 	return r;
@@ -131,7 +132,9 @@ static int prepare(const struct exec_options *options, struct exec_pmix *pmix,
 	if (r == 0 && !launch_environment_is_marked(exec_source_get, &source)) {
 		r = exec_source_read(&source, &facts, err);
 		if (r == 0)
-			r = serve(options, pmix, &facts, &env, err);
+			r = serve(options, pmix, &facts,
+				  launch_facts_node_cpus(exec_source_get, &source), &env,
+				  err);
 	}
 	launch_environment_clear(&env);
 	launch_facts_clear(&facts);
@@ -139,20 +142,15 @@ static int prepare(const struct exec_options *options, struct exec_pmix *pmix,
 	return r;
 }
 
-/*
- * What is wrong with the step is so for all its tasks, and one line a node will do. What
- * only this task suffers, the others cannot know: they are ended.
- */
+/* What only this task suffers, the others cannot know: they are ended. */
 static void fail(struct exec_pmix *pmix, int r, struct launch_error *err)
 {
-	const char *local_rank = getenv("SLURM_LOCALID");
-	bool first = !local_rank || strcmp(local_rank, "0") == 0;
 	bool alone = r == -EHOSTUNREACH || r == -ENOMEM || r == -EIO;
 
 	/* Else another rank has something to say. */
 	if (r != -EADDRINUSE && r != -ETIMEDOUT)
 		launch_error_set(err, r, "%s", strerror(-r));
-	if (launch_error_is_set(err) && (first || r != -EINVAL)) {
+	if (launch_error_is_set(err) && exec_source_speaks(r)) {
 		say(err->text);
 		exec_let_through();
 	}

@@ -43,6 +43,15 @@ bool exec_source_is_slurm(void)
 	return name && strncmp(name, SLURM_PREFIX, strlen(SLURM_PREFIX)) == 0;
 }
 
+bool exec_source_speaks(int r)
+{
+	const char *first = exec_source_has_server() && !exec_source_is_slurm()
+				    ? getenv("PMIX_RANK")
+				    : getenv("SLURM_LOCALID");
+
+	return (r != -EINVAL && r != -ENOTSUP) || !first || strcmp(first, "0") == 0;
+}
+
 int exec_source_connect(struct exec_pmix **pmix, bool wanted, unsigned int seconds,
 			void (*say)(const char *line), struct launch_error *err)
 {

@@ -21,6 +21,13 @@ bool exec_source_has_server(void);
 bool exec_source_is_slurm(void);
 
 /*
+ * Whether it is for this task to tell of an error R: what is wrong with the step
+ * (-EINVAL, -ENOTSUP) is so for all its tasks, and one line a node will do, or one in all
+ * where the ranks are not Slurm's.
+ */
+bool exec_source_speaks(int r);
+
+/*
  * Connects to that server. *PMIX stays NULL, and 0, where there is none, and where the
  * environment will do in its place: PMIx is not WANTED, or this host has no libpmix,
  * which SAY (NULL: nobody) is told. Of ranks that are not Slurm's nothing else tells:

@@ -757,6 +757,23 @@ uint32_t launch_facts_visible(const struct launch_facts *facts, uint32_t total)
 	return facts->gpu_variables || facts->gpus ? launch_facts_ngpus(facts) : total;
 }
 
+/*
+ * SLURM_JOB_CPUS_PER_NODE, "128(x2)" where all nodes have as many, and not
+ * SLURM_CPUS_ON_NODE: that counts the step's, which are those of its tasks.
+ */
+uint32_t launch_facts_node_cpus(launch_lookup lookup, void *arg)
+{
+	const char *text = lookup("SLURM_JOB_CPUS_PER_NODE", arg);
+	unsigned long ncpus;
+	char *end;
+
+	if (!text || !isdigit((unsigned char)*text))
+		return 0;
+	ncpus = strtoul(text, &end, 10);
+	return (*end && *end != '(') || strchr(end, ',') || ncpus > UINT32_MAX ? 0
+									       : ncpus;
+}
+
 void launch_facts_clear(struct launch_facts *facts)
 {
 	free(facts->nodelist);

@@ -162,5 +162,11 @@ uint32_t launch_facts_ngpus(const struct launch_facts *facts);
  */
 uint32_t launch_facts_visible(const struct launch_facts *facts, uint32_t total);
 
+/*
+ * How many CPUs the job has on each of its nodes; 0 where the environment does not tell,
+ * as in a job with more of them on one node than on another.
+ */
+uint32_t launch_facts_node_cpus(launch_lookup lookup, void *arg);
+
 /* Frees the texts and zeroes the rest. */
 void launch_facts_clear(struct launch_facts *facts);

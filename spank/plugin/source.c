@@ -86,18 +86,11 @@ int srank_source_devices(spank_t spank, struct launch_facts *devices, char **ste
 	return r;
 }
 
-/*
- * SLURM_JOB_CPUS_PER_NODE, "128(x2)" where all nodes have as many, and not
- * SLURM_CPUS_ON_NODE: that counts the step's, which are those of its tasks.
- */
 uint32_t srank_source_ncpus(spank_t spank)
 {
 	struct srank_environment environment = {.spank = spank};
-	const char *text = srank_environment_get("SLURM_JOB_CPUS_PER_NODE", &environment);
-	uint32_t ncpus = 0;
+	uint32_t ncpus = launch_facts_node_cpus(srank_environment_get, &environment);
 
-	if (text && !strchr(text, ','))
-		ncpus = strtoul(text, NULL, 10);
 	srank_environment_clear(&environment);
 	return ncpus;
 }

@@ -36,10 +36,7 @@ void srank_environment_clear(struct srank_environment *environment);
  */
 int srank_source_devices(spank_t spank, struct launch_facts *devices, char **step_gpus);
 
-/*
- * How many CPUs the job has on this node; 0 where the environment does not tell, as in a
- * job with more of them on one node than on another.
- */
+/* See launch_facts_node_cpus(). */
 uint32_t srank_source_ncpus(spank_t spank);
 
 /* What is found out once for a node, before there are tasks; NULL: not known. */

@@ -23,7 +23,7 @@ setup()
 {
 	fresh
 	if ! user srun --mpi=list 2>&1 | grep -q pmix; then
-		[[ $BATS_TEST_DESCRIPTION != *PMIx* ]] ||
+		[[ $BATS_TEST_DESCRIPTION != PMIx* ]] ||
 			skip 'SKIPPED, NOT PASSED: this Slurm has no PMIx plugin'
 	fi
 }
@@ -245,13 +245,74 @@ compare()
 	[[ $status == 138 ]]
 	run -127 user srun -n1 srank exec ./no-such-program
 	[[ $output == *'./no-such-program: no such program'* ]]
-	write plain </dev/null
-	chmod -x "$(home plain)"
-	run user srun -n1 srank exec ./plain
-	[[ $status == 126 && $output == *'./plain: Permission denied'* ]]
 	# Words are handed on as they are.
 	good srun -n1 srank exec -- printf '<%s>' '' 'a b' '$HOME' -- -x
 	[[ $output == '<><a b><$HOME><--><-x>' ]]
+}
+
+@test "a program that does not start: by what it is told, and with the code of a shell" {
+	no_plugin
+	write plain </dev/null
+	chmod -x "$(home plain)"
+	run user srun -n1 srank exec ./plain
+	[[ $status == 126 && $output == *'./plain: it is not executable: chmod +x'* ]]
+	echo '#!/opt/none/bin/python' | write train-script
+	run user srun -n1 srank exec ./train-script
+	[[ $status == 126 && $output == *'./train-script: its interpreter /opt/none/bin/python is not on this node; '* ]]
+	printf '#!/bin/sh\r\n' | write dos
+	run user srun -n1 srank exec ./dos
+	[[ $status == 126 && $output == *'./dos: its lines end as on DOS'* ]]
+	run -127 user srun -n1 srank exec train-script
+	[[ $output == *'train-script: no such program in PATH; this folder has one: ./train-script'* ]]
+	on node1 sh -c 'mkdir -p /run/noexec && mount -t tmpfs -o noexec tmpfs /run/noexec && cp /bin/true /run/noexec'
+	run user srun -n1 -w node1 srank exec /run/noexec/true
+	on node1 umount /run/noexec
+	[[ $status == 126 && $output == *'/run/noexec/true: it is in a file system from which nothing may be started (noexec); '* ]]
+	# Without a first line, as under execvp(3).
+	echo 'echo "by sh"' | write bare
+	good srun -n1 srank exec ./bare
+	[[ $output == 'by sh' ]]
+}
+
+# Only the port is each step's own, and where it comes from.
+@test "verbose prints the plugin's table, from PMIx and without it" {
+	local options
+	# Of a step in a job with more CPUs, which the table knows from the job alone.
+	write steps <<-'END'
+		#!/bin/bash
+		step() { srun "$@" true 2>&1 | sed -E 's/^srank( exec)?: //; /^MASTER_PORT/d; s/2[0-9]{4}/PORT/g'; }
+		export SRANK=torch,verbose
+		if [[ $1 == plugin ]]; then
+			step --mpi=none --srank=torch,verbose "${@:2}" >plugin
+		else
+			step --mpi="$1" "${@:2}" srank exec >"$1"
+		fi
+	END
+	for options in '-N2 --ntasks-per-node=2 --gres=gpu:2 -c1' '-N2 -n2 --gres=gpu:1' '-N1 -n1 --gres=gpu:2'; do
+		echo "$options"
+		# shellcheck disable=SC2086 # words
+		good sbatch --wait -N2 --exclusive --gres=gpu:4 --wrap "./steps plugin $options"
+		no_plugin
+		# shellcheck disable=SC2086
+		good sbatch --wait -N2 --exclusive --gres=gpu:4 --wrap "./steps none $options"
+		if user srun --mpi=list 2>&1 | grep -q pmix; then
+			# shellcheck disable=SC2086
+			good sbatch --wait -N2 --exclusive --gres=gpu:4 --wrap "./steps pmix $options"
+			diff "$(home plugin)" "$(home pmix)"
+		fi
+		cluster plugstack "optional $PLUGIN"
+		# Alone, a task does not know what the others of its node have.
+		[[ $options == *--ntasks-per-node* ]] || diff "$(home plugin)" "$(home none)"
+		grep -q '^NODE_RANK  NODE ' "$(home plugin)"
+	done
+	# What only the job's variables tell: the step has one CPU, and the job more.
+	no_plugin
+	good sbatch --wait -N1 --exclusive --gres=gpu:1 --output=out --wrap \
+		'echo $SLURM_JOB_CPUS_PER_NODE; srun -n1 --gres=gpu:1 taskset -c 0 srank exec --srank torch,verbose true 2>&1'
+	output=$(<"$(home out)")
+	local ncpus=${output%%$'\n'*}
+	((ncpus > 1))
+	[[ $output == *"one CPU to feed a GPU with; share out the job's $ncpus here: srun --cpus-per-task=$ncpus"* ]]
 }
 
 @test "PMIx: missing ranks are named, by rank 0 or in its place" {
@@ -349,6 +410,9 @@ compare()
 	END
 	good mpirun --oversubscribe -n 3 srank exec ./show
 	[[ $(sort <<<"$output") == $'0 3 0 3 0 1 login\n1 3 1 3 0 1 login\n2 3 2 3 0 1 login' ]]
+	# Without PMIx nothing tells where they are, which one of them says.
+	run user mpirun --oversubscribe -n 3 srank exec --no-pmix ./show
+	[[ $status == 1 && $(grep -c "these ranks are not Slurm's" <<<"$output") == 1 ]]
 	submit -N2 --ntasks-per-node=2 <<-'END'
 		#!/bin/bash
 		mpirun --map-by node srank exec ./show >ranks

@@ -11,6 +11,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
@@ -851,6 +852,37 @@ static void test_batch(void **state)
 	launch_facts_clear(&facts);
 }
 
+static void test_node_cpus(void **state)
+{
+	static const struct {
+		const char *value;
+		uint32_t ncpus;
+	} rows[] = {
+		{"128", 128},
+		{"128(x2)", 128},
+		/* Which of them this node has is not said. */
+		{"128(x2),64", 0},
+		{"128,64", 0},
+		{"", 0},
+		{"x", 0},
+		{"-1", 0},
+		{"12x", 0},
+		{"4294967295", UINT32_MAX},
+		{"4294967296", 0},
+		{"99999999999999999999999", 0},
+	};
+	const char *environment[] = {NULL, NULL};
+	char text[64];
+
+	assert_int_equal(launch_facts_node_cpus(lookup_in, environment), 0);
+	environment[0] = text;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		snprintf(text, sizeof(text), "SLURM_JOB_CPUS_PER_NODE=%s", rows[i].value);
+		assert_int_equal(launch_facts_node_cpus(lookup_in, environment),
+				 rows[i].ncpus);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -861,6 +893,7 @@ int main(void)
 		cmocka_unit_test(test_order_faults),   cmocka_unit_test(test_shared),
 		cmocka_unit_test(test_setters),        cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_users_torchrun), cmocka_unit_test(test_clear),
+		cmocka_unit_test(test_node_cpus),
 	};
 
 	return cmocka_run_group_tests_name("facts", tests, NULL, NULL);
