@@ -1193,23 +1193,33 @@ static void find_limits(struct judge *judge)
 	}
 }
 
+/* Those that a launcher will start count, and not it. */
+static int64_t workers_of(const struct exec_record *node)
+{
+	int64_t tasks = number(node, "local_size"), gpus = number(node, "gpus");
+
+	return strcmp(exec_record_text(node, "shape"), "node") == 0 && gpus > tasks
+		       ? gpus
+		       : tasks;
+}
+
 static void find_shm(struct judge *judge)
 {
 	for (uint32_t i = 0; i < judge->nodes_count; i++) {
 		const struct exec_record *node = judge->nodes[i];
 		int64_t free_bytes = number(node, "shm.free");
-		int64_t tasks = number(node, "local_size");
+		int64_t workers = workers_of(node);
 
 		if (!exec_record_get(node, "shm.free"))
 			continue;
-		if (free_bytes / SHM_LITTLE >= tasks)
+		if (free_bytes / SHM_LITTLE >= workers)
 			continue;
-		found(judge, free_bytes / SHM_NONE < tasks ? SHM_SMALL : SHM_LOW,
+		found(judge, free_bytes / SHM_NONE < workers ? SHM_SMALL : SHM_LOW,
 		      node_of(node),
 		      "/dev/shm has %" PRId64 " of %" PRId64 " MiB free, for %" PRId64
-		      " task%s",
-		      free_bytes / MIB, number(node, "shm.size") / MIB, tasks,
-		      tasks > 1 ? "s" : "");
+		      " rank%s",
+		      free_bytes / MIB, number(node, "shm.size") / MIB, workers,
+		      workers > 1 ? "s" : "");
 	}
 }
 

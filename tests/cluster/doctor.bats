@@ -520,10 +520,10 @@ driver()
 	on node2 mount -t tmpfs -o size=16m tmpfs /dev/shm
 	undo=('node2:umount /dev/shm')
 	examine 1 srun "${step[@]}" srank doctor
-	finds 'error: node2: /dev/shm has 16 of 16 MiB free, for 2 tasks [[]shm-small]'
+	finds 'error: node2: /dev/shm has 16 of 16 MiB free, for 2 ranks [[]shm-small]'
 	on node2 mount -o remount,size=100m /dev/shm
 	examine 0 srun "${step[@]}" srank doctor
-	finds 'warning: node2: /dev/shm has 100 of 100 MiB free, for 2 tasks [[]shm-low]'
+	finds 'warning: node2: /dev/shm has 100 of 100 MiB free, for 2 ranks [[]shm-low]'
 	on node2 umount /dev/shm
 	undo=()
 	examine 0 srun "${step[@]}" sh -c '[ $SLURM_NODEID = 0 ] || ulimit -n 512; exec srank doctor'

@@ -226,11 +226,18 @@ static const struct {
 	{{NULL, NULL, "limits=open files 1\n"},
 	 "warning b: limits: open files 1, and none on a [limits-differ]\n"},
 	{{NULL, NULL, "shm.free=0\nshm.size=67108864\n"},
-	 "error b: /dev/shm has 0 of 64 MiB free, for 2 tasks [shm-small]\n"},
+	 "error b: /dev/shm has 0 of 64 MiB free, for 2 ranks [shm-small]\n"},
 	/* 128 MiB a task, less one byte. */
 	{{NULL, NULL, "shm.free=268435455\nshm.size=268435456\n"},
-	 "warning b: /dev/shm has 255 of 256 MiB free, for 2 tasks [shm-low]\n"},
+	 "warning b: /dev/shm has 255 of 256 MiB free, for 2 ranks [shm-low]\n"},
 	{{NULL, NULL, "shm.free=268435456\nshm.size=268435456\n"}, ""},
+	/* The container that Docker gives to a launcher of eight. */
+	{{"shape=node\nlocal_size=1\ngpus=8\ngpus.step=8\nshm.free=67108864\n"
+	  "shm.size=67108864\n",
+	  "!", NULL, NULL},
+	 "error : 1 of 4 ranks have not reported in 7 s: 1 [ranks-missing]\n"
+	 "error a: /dev/shm has 64 of 64 MiB free, for 8 ranks [shm-small]\n"
+	 "warning b: number of GPUs: 2, and 8 on a [gpu-count-differs]\n"},
 	{{"tree.0=1234 2 3\n", NULL, "tree.0=5678 2 3\n"},
 	 "error b: code is not what it is on a: train.py [tree-differs]\n"},
 	{{"tree.0=1234 2 3\n", NULL, "tree.0=!No such file\n"},
@@ -245,7 +252,7 @@ static const struct {
 	  "nofile=-9223372036854775808\nlocal_size=9223372036854775807\n"
 	  "shm.free=9223372036854775807\nshm.size=9223372036854775807\n"},
 	 "error b: /dev/shm has 8796093022207 of 8796093022207 MiB free, for "
-	 "9223372036854775807 tasks [shm-small]\n"
+	 "9223372036854775807 ranks [shm-small]\n"
 	 "warning b: the clock is 4611686018.4 s before rank 0's [clock-skew]\n"},
 	{{"job.nodes=3\n"},
 	 "warning : the job has 3 nodes, and this step 2 [nodes-idle]\n"},
