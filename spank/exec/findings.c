@@ -171,12 +171,13 @@ const struct exec_rule exec_rules[] = {
 		 "make sure that this network joins all nodes (srun "
 		 "--mpi=pmix tries it), or let both agree: suffix= or "
 		 "MASTER_ADDR for an address in it"},
-	[HOSTNAME_LOOPBACK] = {"hostname-loopback", EXEC_WARNING,
-			       "the host's own line in its /etc/hosts; Gloo listens at "
-			       "the address of the host's own name, and others cannot "
-			       "come there",
-			       "give the name its address in the network, or set "
-			       "GLOO_SOCKET_IFNAME to the interface"},
+	[HOSTNAME_LOOPBACK] =
+		{"hostname-loopback", EXEC_WARNING,
+		 "the host's own line in its /etc/hosts, or DNS; Gloo "
+		 "listens at the address of the host's own name, and others "
+		 "cannot come there",
+		 "give the name its address in the network, or set "
+		 "GLOO_SOCKET_IFNAME to the interface"},
 	[GPU_NONE] = {"gpu-none", EXEC_ERROR,
 		      "GPUs were given by task (--gpus-per-task, --gpu-bind), or not on "
 		      "all nodes",
@@ -940,7 +941,7 @@ static void find_interfaces(struct judge *judge)
 {
 	for (uint32_t i = 0; i < judge->nodes_count; i++) {
 		const struct exec_record *node = judge->nodes[i];
-		const char *own = exec_record_text(node, "host.addresses");
+		const char *own = exec_record_text(node, "host.own");
 		const char *error = exec_record_get(node, "host.error");
 
 		find_interface(judge, node, "NCCL_SOCKET_IFNAME", "nccl");
@@ -949,14 +950,13 @@ static void find_interfaces(struct judge *judge)
 			continue;
 		if (error)
 			found(judge, HOSTNAME_LOOPBACK, node_of(node),
-			      "the host's own name %s does not resolve (%s), and Gloo "
+			      "the host's own name %s does not lead to it (%s), and Gloo "
 			      "then takes the loopback interface",
 			      exec_record_text(node, "host.name"), error);
 		else if (has_loopback(own))
 			found(judge, HOSTNAME_LOOPBACK, node_of(node),
-			      "the host's own name %s is %.*s",
-			      exec_record_text(node, "host.name"), (int)strcspn(own, ","),
-			      own);
+			      "the host's own name %s is %s",
+			      exec_record_text(node, "host.name"), own);
 	}
 }
 

@@ -659,12 +659,37 @@ static void put_choice(const struct exec_meeting *meeting, size_t chooser, int r
 	}
 }
 
+/* Where programs listen that go by the host's own name: Gloo at the first address of it
+ * at which it can. */
+static void put_host(FILE *out)
+{
+	struct exec_resolved host;
+	char name[LAUNCH_ADDR_MAX], address[64];
+
+	if (gethostname(name, sizeof(name)))
+		return;
+	name[sizeof(name) - 1] = '\0';
+	exec_resolve(name, EXEC_MEET_TIME, &host);
+	exec_record_put(out, "host.name", "%s", name);
+	put_addresses(out, "host.addresses", &host);
+	for (uint32_t i = 0; i < host.count; i++) {
+		exec_address_text(&host.address[i], address, sizeof(address));
+		if (!exec_address_is_own(&host.address[i]))
+			continue;
+		exec_record_put(out, "host.own", "%s", address);
+		return;
+	}
+	if (host.count)
+		exec_record_put(out, "host.error", "%s is no address of it", address);
+	else
+		exec_record_put(out, "host.error", "%s", host.error);
+}
+
 void exec_meeting_describe(const struct exec_meeting *meeting, FILE *out)
 {
 	const struct exec_interfaces *interfaces = &meeting->interfaces;
 	int route = find_route(meeting, NULL);
-	struct exec_resolved host;
-	char name[LAUNCH_ADDR_MAX], address[64];
+	char address[64];
 
 	put_interfaces(interfaces, out);
 	if (route >= 0)
@@ -677,12 +702,5 @@ void exec_meeting_describe(const struct exec_meeting *meeting, FILE *out)
 		exec_record_put(out, "listen.interface", "%s",
 				interfaces->of[meeting->own_interface].name);
 	}
-	if (gethostname(name, sizeof(name)))
-		return;
-	name[sizeof(name) - 1] = '\0';
-	exec_resolve(name, EXEC_MEET_TIME, &host);
-	exec_record_put(out, "host.name", "%s", name);
-	put_addresses(out, "host.addresses", &host);
-	if (!host.count)
-		exec_record_put(out, "host.error", "%s", host.error);
+	put_host(out);
 }

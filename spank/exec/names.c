@@ -92,6 +92,20 @@ void exec_resolve(const char *name, unsigned int milliseconds,
 	exec_call_close(&call);
 }
 
+bool exec_address_is_own(const struct sockaddr_storage *address)
+{
+	struct sockaddr_storage any = *address;
+	int fd = socket(any.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	bool own;
+
+	if (fd < 0)
+		return false;
+	exec_address_set_port(&any, 0);
+	own = bind(fd, (const struct sockaddr *)&any, exec_address_length(&any)) == 0;
+	close(fd);
+	return own;
+}
+
 bool exec_address_is_loopback(const struct sockaddr_storage *address)
 {
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)address;

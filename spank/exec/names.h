@@ -23,6 +23,9 @@ struct exec_resolved {
 void exec_resolve(const char *name, unsigned int milliseconds,
 		  struct exec_resolved *resolved);
 
+/* Whether a program here could listen at ADDRESS. */
+bool exec_address_is_own(const struct sockaddr_storage *address);
+
 /* 127.0.0.0/8 and ::1. */
 bool exec_address_is_loopback(const struct sockaddr_storage *address);
 

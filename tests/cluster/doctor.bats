@@ -196,6 +196,12 @@ finds()
 	finds "warning: node2: the host's own name node2 is 127.0.1.1 [[]hostname-loopback]"
 	examine 0 env GLOO_SOCKET_IFNAME=eth0 srun "${step[@]}" ./hosts srank doctor
 	finds
+	hosts 's/.*node2.*/10.42.9.9 node2/'
+	examine 0 srun "${step[@]}" ./hosts srank doctor
+	finds "warning: node2: the host's own name node2 does not lead to it (10.42.9.9 is no address of it), and Gloo then takes the loopback interface [[]hostname-loopback]"
+	hosts 's/.*node2.*//'
+	examine 0 srun "${step[@]}" ./hosts srank doctor
+	finds "warning: node2: the host's own name node2 does not lead to it (*), and Gloo then takes the loopback interface [[]hostname-loopback]"
 }
 
 @test "PMIx: no route, no answer, a refusal and another program are told apart" {

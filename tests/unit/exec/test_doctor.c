@@ -178,6 +178,11 @@ static void names_resolve_or_say_why(void **state)
 	exec_resolve("127.0.0.1", 3000, &resolved);
 	assert_int_equal(resolved.count, 1);
 	assert_true(exec_address_is_loopback(&resolved.address[0]));
+	assert_true(exec_address_is_own(&resolved.address[0]));
+	/* Of documentation: RFC 5737. */
+	exec_resolve("192.0.2.1", 3000, &resolved);
+	assert_false(exec_address_is_loopback(&resolved.address[0]));
+	assert_false(exec_address_is_own(&resolved.address[0]));
 	exec_resolve("no name at all", 3000, &resolved);
 	assert_int_equal(resolved.count, 0);
 	assert_true(resolved.error[0]);

@@ -29,7 +29,8 @@ static const char *const healthy[RANKS] = {
 	"job.nodes=2\nmaster.addresses=10.0.0.1\nreach=reached\nreach.address=10.0.0.1\n"
 	"reach.port=29500\nround_trip=100000\nahead=0\ninterface=eth0\ninterfaces=lo, "
 	"eth0\n"
-	"host.name=a\nhost.addresses=10.0.0.1\nmesh.pairs=1\nkernel=6.1\nlibc=glibc "
+	"host.name=a\nhost.addresses=10.0.0.1\nhost.own=10.0.0.1\nmesh.pairs=1\nkernel=6."
+	"1\nlibc=glibc "
 	"2.36\nlisten=10.0.0.1 4711\nlisten.interface=eth0\nsrun.port=40001\n",
 	"node=a\nrank=1\nshape=worker\nncpus=8\ncpus=8-15\nmemlock=-1\nnofile=65536\n"
 	"gpus=2\nown=0000:02:00.0\nsrun.port=40001\n",
@@ -39,7 +40,8 @@ static const char *const healthy[RANKS] = {
 	"34359738368\n"
 	"job.nodes=2\nmaster.addresses=10.0.0.1\nreach=reached\nreach.address=10.0.0.1\n"
 	"reach.port=29500\nround_trip=100000\nahead=-200\ninterface=eth0\n"
-	"interfaces=lo, eth0\nhost.name=b\nhost.addresses=10.0.0.2\nmesh.pairs=0\n"
+	"interfaces=lo, "
+	"eth0\nhost.name=b\nhost.addresses=10.0.0.2\nhost.own=10.0.0.2\nmesh.pairs=0\n"
 	"kernel=6.1\nlibc=glibc 2.36\nlisten=10.0.0.2 4711\nlisten.interface=eth0\n"
 	"srun.port=40001\n",
 	"node=b\nrank=3\nshape=worker\nncpus=8\ncpus=8-15\nmemlock=-1\nnofile=65536\n"
@@ -139,13 +141,13 @@ static const struct {
 	 "error : 1 of 1 connections between nodes fail: a to b (no answer) [mesh]\n"
 	 "warning a: NCCL_SOCKET_IFNAME=ib takes ib0, and eth0 leads to rank 0 "
 	 "[interface-other]\n"},
-	{{NULL, NULL, "host.addresses=127.0.1.1\n"},
+	{{NULL, NULL, "host.own=127.0.1.1\n"},
 	 "warning b: the host's own name b is 127.0.1.1 [hostname-loopback]\n"},
-	{{NULL, NULL, "host.addresses=\nhost.error=no name\n"},
-	 "warning b: the host's own name b does not resolve (no name), and Gloo then "
+	{{NULL, NULL, "host.own=\nhost.error=no name\n"},
+	 "warning b: the host's own name b does not lead to it (no name), and Gloo then "
 	 "takes "
 	 "the loopback interface [hostname-loopback]\n"},
-	{{NULL, NULL, "host.addresses=127.0.1.1\ngloo.list=eth0\ngloo.state=fine\n"}, ""},
+	{{NULL, NULL, "host.own=127.0.1.1\ngloo.list=eth0\ngloo.state=fine\n"}, ""},
 	{{NULL, NULL, NULL, "gpus=0\nown=\n"},
 	 "error rank 3 on b: no GPU, where other ranks have some [gpu-none]\n"
 	 "warning b: 1 of 2 GPUs have a rank [gpu-idle]\n"},
