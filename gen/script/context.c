@@ -753,6 +753,7 @@ int script_context(struct script_work *work, struct script_value **result)
 		add_word(work, root, "mpi", spec->srun.mpi.text, &spec->srun.mpi.place);
 	else
 		script_value_text(root, "mpi", plan->launcher->bare ? "pmix" : "");
+	add_word(work, root, "settings", plan->srank, NULL);
 	if (asks)
 		add_word(work, root, "srank", plan->srank, NULL);
 	else

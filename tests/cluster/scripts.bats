@@ -379,6 +379,32 @@ trainer() {
 	[[ $status -ne 0 ]]
 }
 
+# By names of another network, and over PMIx, as the job's own step does.
+@test "preflight meets where the ranks will" {
+	local node mpi=none
+	! as_researcher srun --mpi=list 2>&1 | grep -q pmix || mpi=pmix
+	spec <<-END
+		launcher: torch
+		plugin: off
+		resources: {nodes: 2, gpus_per_node: 2}
+		rendezvous: {suffix: -ib}
+		srun: {mpi: $mpi}
+		run: {command: [sh, -c, 'echo "ranks meet at \$MASTER_ADDR"']}
+		preflight: yes
+		batch: {output: log}
+	END
+	for node in node1 node2; do
+		on "$node" sh -c 'sed "s/\(node[12]\).*/& \1-ib/" /etc/hosts >/run/hosts && mount --bind /run/hosts /etc/hosts'
+	done
+	runs 60 || node=failed
+	on node1 umount /etc/hosts
+	on node2 umount /etc/hosts
+	[[ $node != failed ]]
+	said '^srank doctor: 4 ranks on 2 nodes, to meet at node1-ib port'
+	said '^ranks meet at node1-ib'
+	said '^verdict: fine'
+}
+
 @test "dependencies, comment, nice and hold reach Slurm" {
 	local first second
 	first=$(as_researcher sbatch --parsable --hold --output=log --wrap=true)
