@@ -193,6 +193,52 @@ with_variable() {
 	done
 }
 
+@test "a variable that has the name of one of the script's own arrives" {
+	local name names=()
+	cat >srun <<-'END'
+		#!/bin/bash
+		[[ $1 != --help ]] || exit 0
+		while [[ $1 == --* ]]; do shift; done
+		export SLURM_NNODES=1 SLURMD_NODENAME=node1 SLURM_GPUS_ON_NODE=2 SLURM_JOB_ID=7 SLURM_STEP_ID=0
+		export SLURM_STEP_NODELIST=node1 SLURM_PROCID=0 SLURM_LOCALID=0 SLURM_NODEID=0 SLURM_NTASKS=1
+		export SLURM_STEP_TASKS_PER_NODE=1 SLURM_ARRAY_TASK_ID=1
+		exec "$@"
+	END
+	chmod +x srun
+	cat >spec.yaml <<-'END'
+		launcher: torchrun
+		plugin: off
+		resources: {nodes: 1, gpus_per_node: 2}
+		run: {command: [bash, -c, 'env -0 >"$RECORD/all"']}
+		preflight: yes
+		retry: {max: 2, on: [fail, timeout]}
+		teardown: 'true'
+		sweep: {matrix: {lr: [1, 2]}}
+	END
+	printf 'suffix: -ib\ndomain: cluster\n' >site.yaml
+	# Whatever is in lower case, and then some that were the script's own once.
+	srank gen spec.yaml --site site.yaml >script 2>/dev/null
+	readarray -t names < <({
+		grep -oE '\b[a-z][a-z_]*=' script | tr -d =
+		printf '%s\n' task check step later values rank rest name restart hash block place launcher job index
+	} | grep -vE '^(srank_|lr$)' | sort -u)
+	((${#names[@]} > 15))
+	printf 'env:\n' >>spec.yaml
+	printf '  %s: own\n' "${names[@]}" >>spec.yaml
+	srank gen spec.yaml --site site.yaml >script 2>/dev/null
+	# srank would run its doctor, and torchrun needs torch: neither is the matter.
+	printf '#!/bin/bash\nwhile [[ $1 == -* ]]; do shift; done\nexec "$@"\n' >torchrun
+	chmod +x torchrun
+	SLURM_ARRAY_TASK_ID=1 PATH=$PWD:/usr/bin:/bin bash script
+	for name in "${names[@]}"; do
+		grep -zqx "$name=own" "$RECORD/all" || {
+			echo "$name did not arrive"
+			return 1
+		}
+	done
+	grep -zqx lr=2 "$RECORD/all"
+}
+
 @test "the folder of the job" {
 	local word
 	for word in 'a b' "it's" '$HOME' '`x`' 'a#b' 'größe' '~' '-x' '*' '“x”'; do

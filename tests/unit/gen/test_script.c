@@ -517,7 +517,7 @@ static void without_the_plugin(void **state)
 	assert_null(strstr(made.script, "export SRANK="));
 	assert_non_null(strstr(made.script, "\nexport RANK=\"$SLURM_PROCID\"\n"));
 	assert_string_equal(step(&made), "srun --kill-on-bad-exit=1 --export=ALL \\\n"
-					 "\tsh -c \"$task\" srank \\\n"
+					 "\tsh -c \"$srank_task\" srank \\\n"
 					 "\tpython train.py \\\n\t--lr 0.1 x\n");
 	clear(&made);
 
