@@ -187,8 +187,8 @@ int cli_make_folders(const char *folder);
 /* The words for what cli_write_file() returned. */
 const char *cli_write_fault(int rc);
 
-/* TEXT to standard output (PATH NULL), or to PATH with a message when it was not written.
- */
+/* TEXT to standard output (PATH NULL or "-"), or to PATH with a message when it was not
+ * written. */
 enum cli_exit cli_output(const struct cli_command *command, const char *path,
 			 const char *text, size_t length, unsigned int flags);
 

@@ -185,7 +185,7 @@ enum cli_exit cli_output(const struct cli_command *command, const char *path,
 {
 	int rc;
 
-	if (!path) {
+	if (!path || strcmp(path, "-") == 0) {
 		fwrite(text, 1, length, stdout);
 		return CLI_FINE;
 	}

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum {
@@ -164,6 +165,44 @@ static bool write_points(struct cli_job *job, const struct cli_command *command,
 	return rc == 0;
 }
 
+/* A script can be written to PATH; what is not so is printed. */
+static bool check_output(const struct cli_job *job, const struct cli_command *command,
+			 const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	struct stat there, spec;
+	char *folder;
+
+	if (stat(path, &there) == 0) {
+		if (S_ISDIR(there.st_mode)) {
+			cli_fail(command,
+				 "%s is a folder; name a file in it, as in -o "
+				 "%s%sjob.sbatch",
+				 path, path, slash && !slash[1] ? "" : "/");
+			return false;
+		}
+		/* --force would put the script in the place of what it is made from. */
+		if (S_ISREG(there.st_mode) && stat(job->file, &spec) == 0 &&
+		    spec.st_dev == there.st_dev && spec.st_ino == there.st_ino) {
+			cli_fail(command, "%s is the spec itself; name another file",
+				 path);
+			return false;
+		}
+		return true;
+	}
+	if (errno != ENOENT || !slash || slash == path)
+		return true;
+	folder = strndup(path, (size_t)(slash - path));
+	if (!folder || access(folder, F_OK) == 0) {
+		free(folder);
+		return true;
+	}
+	cli_fail(command, "cannot write %s: there is no folder %s; make it with mkdir -p",
+		 path, folder);
+	free(folder);
+	return false;
+}
+
 static enum cli_exit write_one(struct cli_job *job, const struct cli_command *command,
 			       const struct gen_options *gen)
 {
@@ -172,8 +211,10 @@ static enum cli_exit write_one(struct cli_job *job, const struct cli_command *co
 	char *text = make(job, command, &length);
 
 	cli_job_report(job);
-	if (!text)
+	if (!text || (gen->output && !check_output(job, command, gen->output))) {
+		free(text);
 		return CLI_FAILED;
+	}
 	code = cli_output(command, gen->output, text, length,
 			  gen->force ? CLI_WRITE_FORCE : 0);
 	free(text);
@@ -194,6 +235,13 @@ enum cli_exit cli_gen(const struct cli_command *command, int argc, char **argv)
 				 argv[optind]);
 		goto out;
 	}
+	if (gen.output && !gen.output[0]) {
+		code = cli_usage(command, "-o names no file");
+		goto out;
+	}
+	/* As of a spec, and so that no file of that name is left behind. */
+	if (gen.output && strcmp(gen.output, "-") == 0)
+		gen.output = NULL;
 	if (gen.force && !gen.output) {
 		code = cli_usage(command, "--force is for a file named with -o");
 		goto out;

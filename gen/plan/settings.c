@@ -4,6 +4,7 @@
  * how ranks meet where there is no plugin to find it out.
  */
 #include "gen/plan/resolve.h"
+#include "gen/plan/sweep.h"
 
 #include "gen/spec/arena.h"
 #include "spank/launch/rendezvous.h"
@@ -497,6 +498,54 @@ static void warn_path(struct plan_work *work, const struct spec_item *item)
 	diag_fix(work->diag, "setup: export PATH=\"%.80s:$PATH\"", item->text);
 }
 
+/* ITEM is a variable that all ranks get. */
+static int check_variable(struct plan_work *work, const struct spec_item *item)
+{
+	int rc = 0;
+
+	/* Empty counts as unset. */
+	if (strcmp(item->name, "MASTER_ADDR") == 0 && item->text[0] &&
+	    check_master(work, item->name, item->text, &item->place) < 0)
+		rc = -EINVAL;
+	if (check_step_variable(work, item) < 0)
+		rc = -EINVAL;
+	if (check_value(work, item) < 0)
+		rc = -EINVAL;
+	else
+		warn_path(work, item);
+	if (is_recomputed(work->plan, item->name))
+		diag_add(work->diag, DIAG_WARNING, "plan-settings", &item->place,
+			 "%s is each task's own with launcher %s, so this value is lost",
+			 item->name, work->plan->launcher->name);
+	else if (is_shared_rank(work->plan, item))
+		diag_add(work->diag, DIAG_WARNING, "plan-settings", &item->place,
+			 "%s is each rank's own, and env gives all of them %.20s",
+			 item->name, item->text);
+	else if (is_wrong_size(work->plan, item))
+		diag_add(work->diag, DIAG_WARNING, "plan-settings", &item->place,
+			 "WORLD_SIZE is %.20s in env, and the job has %llu ranks",
+			 item->text,
+			 (unsigned long long)plan_value(work->plan, PLAN_WORLD_SIZE));
+	return rc;
+}
+
+/* Of an axis the values in which something is wrong, until one is found. */
+static int check_axis(struct plan_work *work, const struct spec_axis *axis)
+{
+	const size_t before = work->diag->errors + work->diag->warnings;
+	int rc = 0;
+
+	for (size_t i = 0; i < axis->values.count; i++) {
+		struct spec_item item = axis->values.items[i];
+
+		item.name = axis->name.text;
+		rc = check_variable(work, &item);
+		if (work->diag->errors + work->diag->warnings > before)
+			return rc;
+	}
+	return rc;
+}
+
 static int check_variables(struct plan_work *work)
 {
 	const struct spec_value *env = &work->spec->env;
@@ -507,34 +556,13 @@ static int check_variables(struct plan_work *work)
 	    check_master(work, "master", master->text, &master->place) < 0)
 		rc = -EINVAL;
 	for (size_t i = 0; i < env->count; i++) {
-		const struct spec_item *item = &env->items[i];
-
-		/* Empty counts as unset. */
-		if (strcmp(item->name, "MASTER_ADDR") == 0 && item->text[0] &&
-		    check_master(work, item->name, item->text, &item->place) < 0)
+		if (check_variable(work, &env->items[i]) < 0)
 			rc = -EINVAL;
-		if (check_step_variable(work, item) < 0)
+	}
+	/* The points of a sweep by files have their values in env. */
+	for (size_t i = 0; i < plan_sweep_axes(work->spec); i++) {
+		if (check_axis(work, plan_sweep_axis(work->spec, i)) < 0)
 			rc = -EINVAL;
-		if (check_value(work, item) < 0)
-			rc = -EINVAL;
-		else
-			warn_path(work, item);
-		if (is_recomputed(work->plan, item->name))
-			diag_add(work->diag, DIAG_WARNING, "plan-settings", &item->place,
-				 "%s is each task's own with launcher %s, so this value "
-				 "is "
-				 "lost",
-				 item->name, work->plan->launcher->name);
-		else if (is_shared_rank(work->plan, item))
-			diag_add(work->diag, DIAG_WARNING, "plan-settings", &item->place,
-				 "%s is each rank's own, and env gives all of them %.20s",
-				 item->name, item->text);
-		else if (is_wrong_size(work->plan, item))
-			diag_add(work->diag, DIAG_WARNING, "plan-settings", &item->place,
-				 "WORLD_SIZE is %.20s in env, and the job has %llu ranks",
-				 item->text,
-				 (unsigned long long)plan_value(work->plan,
-								PLAN_WORLD_SIZE));
 	}
 	return rc;
 }

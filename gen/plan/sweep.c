@@ -418,9 +418,13 @@ int plan_sweep_check(const struct spec *spec, struct diag *diag)
 			 "the sweep has more than %d jobs", PLAN_SWEEP_MAX);
 		rc = -EINVAL;
 	}
-	if (plan_sweep_axes(spec) == 0 && lone->given) {
-		diag_add(diag, DIAG_ERROR, "plan-sweep", &lone->place,
-			 "the sweep has no values: neither matrix nor zip is given");
+	if (plan_sweep_axes(spec) == 0 && (lone->given || place->file)) {
+		diag_add(diag, DIAG_ERROR, "plan-sweep",
+			 place->file ? place : &lone->place,
+			 "the sweep has no values: %s",
+			 place->file ? "no name is in it"
+				     : "neither matrix nor zip is given");
+		diag_fix(diag, "sweep: {matrix: {lr: [0.1, 0.01]}}, or no sweep");
 		rc = -EINVAL;
 	}
 	if (spec->sweep.max.given && spec->sweep.as.number == SPEC_SWEEP_FILES) {

@@ -928,6 +928,9 @@ static int read_value(struct reader *reader, void *base, const struct spec_field
 		diag_add(reader->diag, DIAG_ERROR, "spec-type", &node->place,
 			 "%s is %s; expected %s", field->name, kinds[node->kind],
 			 types[field->type].what);
+		/* As other programs have it: [A=1, B=2]. */
+		if (field->type == SPEC_MAP && node->kind == SPEC_NODE_SEQUENCE)
+			diag_fix(reader->diag, "%s: {NAME: VALUE, ...}", field->name);
 		return -EINVAL;
 	}
 	if (field->type == SPEC_SECTION || is_table(field))

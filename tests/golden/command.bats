@@ -156,6 +156,28 @@ teardown() {
 	[[ $(ls -A) == $'job.yaml\nout.sbatch\nprivate.sbatch' ]]
 }
 
+@test "-o names what no script can be written to, or the spec itself" {
+	local before
+	before=$(<job.yaml)
+	mkdir folder
+	ln -s job.yaml link.yaml
+	for name in job.yaml ./job.yaml link.yaml; do
+		run srank gen job.yaml -o "$name" --force
+		[[ $status -eq 1 && $output == "srank gen: $name is the spec itself; name another file" ]]
+	done
+	[[ $(<job.yaml) == "$before" ]]
+	run srank gen job.yaml -o folder
+	[[ $status -eq 1 && $output == 'srank gen: folder is a folder; name a file in it, as in -o folder/job.sbatch' ]]
+	run srank gen job.yaml -o none/job.sbatch
+	[[ $status -eq 1 ]]
+	[[ $output == 'srank gen: cannot write none/job.sbatch: there is no folder none; make it with mkdir -p' ]]
+	run srank gen job.yaml -o ''
+	[[ $status -eq 2 && $output == *'-o names no file'* ]]
+	# As a spec of that name is standard input.
+	srank gen job.yaml -o - >out
+	[[ -s out && ! -e ./- ]]
+}
+
 @test "-o keeps a file that differs, unless --force" {
 	echo precious >out.sbatch
 	chmod 750 out.sbatch
@@ -225,7 +247,7 @@ teardown() {
 	[[ -c /dev/null ]]
 	srank gen job.yaml -o /dev/stdout | cmp - <(srank gen job.yaml)
 	run srank gen job.yaml -o .
-	[[ $status -eq 1 && $output == *"cannot write .: Is a directory"* ]]
+	[[ $status -eq 1 && $output == *". is a folder; name a file in it, as in -o ./job.sbatch"* ]]
 	run srank gen job.yaml -o nothere/out.sbatch
 	[[ $status -eq 1 && $output == *"cannot write nothere/out.sbatch: No such file or directory"* ]]
 }

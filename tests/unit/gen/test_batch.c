@@ -287,7 +287,17 @@ static void faults(void **state)
 		 "  fix: add sweep.as: files\n"},
 		{"sweep: {as: files}",
 		 "job.yaml:3:13: error: the sweep has no values: neither matrix nor zip "
-		 "is given [plan-sweep]\n"},
+		 "is given [plan-sweep]\n"
+		 "  fix: sweep: {matrix: {lr: [0.1, 0.01]}}, or no sweep\n"},
+		{"sweep: {matrix: {}}",
+		 "job.yaml:3:17: error: the sweep has no values: no name is in it "
+		 "[plan-sweep]\n"
+		 "  fix: sweep: {matrix: {lr: [0.1, 0.01]}}, or no sweep\n"},
+		/* A variable of all tasks, as in env; the first such value is told. */
+		{"sweep: {matrix: {SLURM_NTASKS: [1, 2, 3]}}",
+		 "job.yaml:3:36: error: env: srun reads SLURM_NTASKS itself, and ntasks "
+		 "is 1, not 2 [plan-settings]\n"
+		 "  fix: remove it; the keys of resources size the job\n"},
 		{"sweep: {as: files, max: 2, matrix: {a: [1]}}",
 		 "job.yaml:3:25: error: sweep.max is for an array; jobs of scripts of "
 		 "their own run when they can [plan-sweep]\n"},
@@ -538,6 +548,10 @@ static void points_of_a_sweep(void **state)
 	}
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(plan_sweep_stride(&job.spec, i), strides[i]);
+	/* The first, then where b is y or z, d is s (and c is q), a is 2. */
+	for (uint64_t point = 0; point < 12; point++)
+		assert_int_equal(plan_sweep_is_first(&job.spec, point),
+				 point <= 2 || point == 4 || point == 6);
 	job_clear(&job);
 	job_make(&job, RUN, NULL);
 	assert_int_equal(plan_sweep_points(&job.spec), 0);
