@@ -249,7 +249,7 @@ teardown() {
 	run srank gen job.yaml -o .
 	[[ $status -eq 1 && $output == *". is a folder; name a file in it, as in -o ./job.sbatch"* ]]
 	run srank gen job.yaml -o nothere/out.sbatch
-	[[ $status -eq 1 && $output == *"cannot write nothere/out.sbatch: No such file or directory"* ]]
+	[[ $status -eq 1 && $output == *"cannot write nothere/out.sbatch: there is no folder nothere"* ]]
 }
 
 @test "-o leaves nothing behind when the disk is full" {
