@@ -7,7 +7,7 @@
  * port, ranks) goes. What a spec cannot say is told, and where the job would run
  * something else for want of it, there is an error and no spec.
  */
-#include "gen/check/rules.h"
+#include "gen/check/import.h"
 
 #include "gen/plan/plan.h"
 #include "gen/script/quote.h"
@@ -24,19 +24,6 @@
 #include <string.h>
 
 #define LL "%" PRId64
-
-struct import {
-	struct check_model *model;
-	struct diag *diag;
-	FILE *out;
-	const char *section; /* that was begun last */
-	const struct check_launch *launch;
-	bool node_shape;
-	/* Around the launch in its step: the container, what is run when something else
-	 * is there that no key has a name for, and that something. NULL: none. */
-	const struct check_command *container, *whole, *odd;
-	char *expanded; /* the set-up's line that expands the command; NULL: none */
-};
 
 /* ---- YAML ---- */
 
@@ -84,7 +71,7 @@ static void quoted(FILE *out, const char *text)
 	fputc('"', out);
 }
 
-static void scalar(FILE *out, const char *text)
+void check_import_scalar(FILE *out, const char *text)
 {
 	const size_t length = strlen(text);
 
@@ -97,7 +84,7 @@ static void scalar(FILE *out, const char *text)
 }
 
 /* Begins the line of KEY in SECTION, "" for the top. */
-static void key(struct import *import, const char *section, const char *name)
+void check_import_key(struct import *import, const char *section, const char *name)
 {
 	if (import->section != section && *section)
 		fprintf(import->out, "%s:\n", section);
@@ -105,30 +92,30 @@ static void key(struct import *import, const char *section, const char *name)
 	fprintf(import->out, "%s%s: ", *section ? "  " : "", name);
 }
 
-static void say(struct import *import, const char *section, const char *name,
-		const char *text)
+void check_import_say(struct import *import, const char *section, const char *name,
+		      const char *text)
 {
-	key(import, section, name);
-	scalar(import->out, text);
+	check_import_key(import, section, name);
+	check_import_scalar(import->out, text);
 	fputc('\n', import->out);
 }
 
 static void count(struct import *import, const char *section, const char *name,
 		  int64_t number)
 {
-	key(import, section, name);
+	check_import_key(import, section, name);
 	fprintf(import->out, LL "\n", number);
 }
 
 /* An option without a value, or with one of its words. */
-static void flag(struct import *import, const char *section, const char *name,
-		 const char *text)
+void check_import_flag(struct import *import, const char *section, const char *name,
+		       const char *text)
 {
 	if (text && *text) {
-		say(import, section, name, text);
+		check_import_say(import, section, name, text);
 		return;
 	}
-	key(import, section, name);
+	check_import_key(import, section, name);
 	fputs("true\n", import->out);
 }
 
@@ -138,7 +125,7 @@ static void list(struct import *import, const char *section, const char *name,
 {
 	const char *separator = "";
 
-	key(import, section, name);
+	check_import_key(import, section, name);
 	fputc('[', import->out);
 	while (*text) {
 		size_t length = strchrnul(text, sign) - text;
@@ -147,7 +134,7 @@ static void list(struct import *import, const char *section, const char *name,
 		fputs(separator, import->out);
 		separator = ", ";
 		if (item)
-			scalar(import->out, item);
+			check_import_scalar(import->out, item);
 		free(item);
 		text += length + (text[length] != '\0');
 	}
@@ -156,11 +143,8 @@ static void list(struct import *import, const char *section, const char *name,
 
 /* ---- what is lost ---- */
 
-static void note(struct import *import, struct script_range range, const char *format,
-		 ...) __attribute__((format(printf, 3, 4)));
-
-static void note(struct import *import, struct script_range range, const char *format,
-		 ...)
+void check_import_note(struct import *import, struct script_range range,
+		       const char *format, ...)
 {
 	struct diag_place place = check_place(import->model, range);
 	va_list arguments;
@@ -174,12 +158,9 @@ static void note(struct import *import, struct script_range range, const char *f
 	va_end(arguments);
 }
 
-static void refuse(struct import *import, struct script_range range, const char *fix,
-		   const char *format, ...) __attribute__((format(printf, 4, 5)));
-
 /* Without a spec: it would run something else. */
-static void refuse(struct import *import, struct script_range range, const char *fix,
-		   const char *format, ...)
+void check_import_refuse(struct import *import, struct script_range range,
+			 const char *fix, const char *format, ...)
 {
 	struct diag_place place = check_place(import->model, range);
 	va_list arguments;
@@ -220,8 +201,7 @@ static const struct {
 	{"gpus", NULL, NULL, NUMBERS},
 	{"gpus-per-node", NULL, NULL, NUMBERS},
 	{"gpus-per-task", NULL, NULL, NUMBERS},
-	{"gpu-bind", NULL, NULL, NOTHING},
-	{"export", NULL, NULL, NOTHING},
+	{"gpu-bind", NULL, NULL, NOTHING}, /* import_step.c has it */
 	{"mem", "resources", "mem", TEXT},
 	{"mem-per-cpu", "resources", "mem_per_cpu", TEXT},
 	{"mem-per-gpu", "resources", "mem_per_gpu", TEXT},
@@ -279,13 +259,15 @@ static void header(struct import *import, const char *section)
 		if (!use)
 			continue;
 		if (rows[i].form == FLAG)
-			flag(import, rows[i].section, rows[i].key, use->value);
+			check_import_flag(import, rows[i].section, rows[i].key,
+					  use->value);
 		else if (rows[i].form == WORDS)
 			list(import, rows[i].section, rows[i].key, use->value, ',');
 		/* The folder that sbatch was called in is where a job starts anyway. */
 		else if (use->value && (strcmp(rows[i].option, "chdir") != 0 ||
 					strcmp(use->value, ".") != 0))
-			say(import, rows[i].section, rows[i].key, use->value);
+			check_import_say(import, rows[i].section, rows[i].key,
+					 use->value);
 	}
 }
 
@@ -308,16 +290,19 @@ static void extra(struct import *import)
 		const struct script_use *use = &all->uses[i];
 		char *word;
 
-		if (!is_last(import->model, use) || is_known(use->option->name))
+		if (!is_last(import->model, use) || is_known(use->option->name) ||
+		    /* Which is so without it. */
+		    (strcmp(use->option->name, "export") == 0 && use->value &&
+		     strcasecmp(use->value, "ALL") == 0))
 			continue;
 		if (*separator == '[')
-			key(import, "batch", "extra");
+			check_import_key(import, "batch", "extra");
 		if (asprintf(&word, "--%s%s%s", use->option->name, use->value ? "=" : "",
 			     use->value ? use->value : "") < 0)
 			continue;
 		fputs(separator, import->out);
 		separator = ", ";
-		scalar(import->out, word);
+		check_import_scalar(import->out, word);
 		free(word);
 	}
 	if (*separator == ',')
@@ -342,11 +327,13 @@ static int64_t nodes_of(struct import *import)
 	if (amount(job, CHECK_NODES) > 0)
 		return amount(job, CHECK_NODES);
 	if (job->nodes)
-		refuse(import, job->nodes->range, "write one number",
-		       "how many nodes this job gets is not known, and a spec says it");
+		check_import_refuse(
+			import, job->nodes->range, "write one number",
+			"how many nodes this job gets is not known, and a spec says it");
 	else if (use)
-		note(import, use->range,
-		     "without --nodes Slurm picks their number: the spec has 1");
+		check_import_note(
+			import, use->range,
+			"without --nodes Slurm picks their number: the spec has 1");
 	return 1;
 }
 
@@ -365,72 +352,17 @@ static int64_t on_each(struct import *import, enum check_quantity quantity, int6
 	if (each >= 0 || all < 1 || !use)
 		return each;
 	if (all % nodes != 0) {
-		refuse(import, use->range, "say how many each node has",
-		       LL " %s are not the same number on each of " LL
-			  " nodes, and in a spec they are",
-		       all, name, nodes);
+		check_import_refuse(import, use->range, "say how many each node has",
+				    LL " %s are not the same number on each of " LL
+				       " nodes, and in a spec they are",
+				    all, name, nodes);
 		return each;
 	}
 	if (amount(job, CHECK_NODES) > 0)
-		note(import, use->range,
-		     LL " %s on " LL " nodes: the spec has " LL " on each", all, name,
-		     nodes, all / nodes);
+		check_import_note(import, use->range,
+				  LL " %s on " LL " nodes: the spec has " LL " on each",
+				  all, name, nodes, all / nodes);
 	return all / nodes;
-}
-
-static void resources(struct import *import)
-{
-	const struct check_job *job = &import->model->jobs[0];
-	const struct check_launch *launch = import->launch;
-	int64_t nodes = nodes_of(import), gpus = amount(job, CHECK_GPUS_PER_NODE);
-	int64_t tasks = amount(job, CHECK_NTASKS_PER_NODE);
-	int64_t cpus = amount(job, CHECK_CPUS_PER_TASK);
-	int64_t workers = exactly(&launch->setting[CHECK_KEY_NPROC].number);
-
-	tasks = on_each(import, CHECK_NTASKS, tasks, nodes);
-	gpus = on_each(import, CHECK_GPUS, gpus, nodes);
-	if (gpus < 0 && tasks > 0 && amount(job, CHECK_GPUS_PER_TASK) > 0)
-		gpus = tasks * amount(job, CHECK_GPUS_PER_TASK);
-	count(import, "resources", "nodes", nodes);
-	if (gpus > 0)
-		count(import, "resources", "gpus_per_node", gpus);
-	if (gpus > 0 && job->gpu_type)
-		say(import, "resources", "gpu_type", job->gpu_type);
-	if (job->gres_rest)
-		list(import, "resources", "gres", job->gres_rest, ',');
-	if (import->node_shape) {
-		/* The tasks of a node are one, with all their CPUs. */
-		if (gpus < 1 && workers > 1)
-			note(import, launch->setting[CHECK_KEY_NPROC].range,
-			     "without GPUs the spec has one rank on each node, not " LL,
-			     workers);
-		if (job->cpus_per_gpu && job->cpus_per_gpu->value)
-			say(import, "resources", "cpus_per_gpu",
-			    job->cpus_per_gpu->value);
-		else if (job->cpus_per_task && cpus > 0)
-			count(import, "resources", "cpus_per_task",
-			      cpus * (tasks > 0 ? tasks : 1));
-	} else {
-		/* A spec has a rank for each GPU, with its share of the CPUs. */
-		if (gpus > 0 && tasks > 0 && tasks < gpus) {
-			if (launch->tool != CHECK_DEEPSPEED)
-				note(import, launch->command->range,
-				     LL " task%s on a node of " LL
-					" GPUs: the spec has " LL,
-				     tasks, tasks == 1 ? "" : "s", gpus, gpus);
-			if (cpus > 0 && cpus * tasks % gpus == 0)
-				cpus = cpus * tasks / gpus;
-			tasks = gpus;
-		}
-		if (tasks > 0 && tasks != gpus)
-			count(import, "resources", "ntasks_per_node", tasks);
-		if (job->cpus_per_gpu && job->cpus_per_gpu->value)
-			say(import, "resources", "cpus_per_gpu",
-			    job->cpus_per_gpu->value);
-		else if (job->cpus_per_task && cpus > 0)
-			count(import, "resources", "cpus_per_task", cpus);
-	}
-	header(import, "resources");
 }
 
 /* ---- what is run ---- */
@@ -483,7 +415,7 @@ static bool is_mmdet(const struct check_launch *launch)
 	       launch->arguments[0].constant && ends(launch->arguments[0].text, ".py");
 }
 
-static const char *launcher(const struct check_launch *launch)
+const char *check_import_launcher(const struct check_launch *launch)
 {
 	if (launch->tool == CHECK_TORCHRUN || launch->tool == CHECK_TORCH_LAUNCH)
 		return "torchrun";
@@ -495,8 +427,9 @@ static const char *launcher(const struct check_launch *launch)
 		return "horovod";
 	if (is_mmdet(launch))
 		return "mmengine";
-	if (launch->step &&
-	    (launch->step->mpi || launch->step->kind == CHECK_STEP_MPIRUN))
+	if (launch->step && (launch->step->kind == CHECK_STEP_MPIRUN ||
+			     (launch->step->mpi && launch->step->mpi->value &&
+			      strcmp(launch->step->mpi->value, "none") != 0)))
 		return "mpi";
 	if (launch->tool == CHECK_PROGRAM)
 		return "mpi";
@@ -504,6 +437,140 @@ static const char *launcher(const struct check_launch *launch)
 	    launch->setting[CHECK_KEY_DEVICES].name)
 		return "lightning";
 	return "torch";
+}
+
+/* Tasks of a node: the step's own number, if it has one, where it is known. */
+static int64_t tasks_of(struct import *import, int64_t nodes)
+{
+	const struct check_step *step = import->launch->step;
+	const struct check_job *job = &import->model->jobs[0];
+	int64_t tasks;
+
+	if (!step || step->amount[CHECK_NTASKS].origin != CHECK_BY_STEP)
+		return on_each(import, CHECK_NTASKS, amount(job, CHECK_NTASKS_PER_NODE),
+			       nodes);
+	tasks = exactly(&step->amount[CHECK_NTASKS].number);
+	if (tasks < 1 || tasks % nodes == 0)
+		return tasks < 1 ? -1 : tasks / nodes;
+	check_import_refuse(import, step->amount[CHECK_NTASKS].range,
+			    "say how many each node has",
+			    LL " tasks are not the same number on each of " LL
+			       " nodes, and in a spec they are",
+			    tasks, nodes);
+	return -1;
+}
+
+/* CPUs of a task: the header's, else the step's own. */
+static int64_t cpus_of(const struct import *import)
+{
+	const struct check_job *job = &import->model->jobs[0];
+	const struct check_step *step = import->launch->step;
+	const struct check_amount *own = step ? &step->amount[CHECK_CPUS_PER_TASK] : NULL;
+
+	if (own && own->origin == CHECK_BY_STEP)
+		return exactly(&own->number);
+	return job->cpus_per_task ? amount(job, CHECK_CPUS_PER_TASK) : -1;
+}
+
+/* The program itself says that it runs as many processes as there are GPUs, or is known
+ * to: under srun these are its tasks. */
+static bool counts_gpus(const struct check_launch *launch, int64_t gpus)
+{
+	const struct check_setting *devices = &launch->setting[CHECK_KEY_DEVICES];
+
+	if (launch->tool == CHECK_DEEPSPEED || is_mmdet(launch))
+		return true;
+	if (launch->setting[CHECK_KEY_SPAWN].name)
+		return false;
+	if (devices->name)
+		return exactly(&devices->number) < 0 || exactly(&devices->number) == gpus;
+	return launch->setting[CHECK_KEY_STRATEGY].name != NULL;
+}
+
+/* Tells of a number of the launcher's that is another in the spec. */
+static void compare_count(struct import *import, enum check_key key, int64_t number,
+			  const char *what)
+{
+	const struct check_setting *said = &import->launch->setting[key];
+
+	if (said->name && exactly(&said->number) > 0 && number > 0 &&
+	    exactly(&said->number) != number)
+		check_import_note(import, said->range,
+				  "%s is " LL ", and the spec has " LL " %s", said->name,
+				  exactly(&said->number), number, what);
+}
+
+static void resources(struct import *import)
+{
+	const struct check_job *job = &import->model->jobs[0];
+	const struct check_launch *launch = import->launch;
+	int64_t nodes = nodes_of(import), gpus = amount(job, CHECK_GPUS_PER_NODE);
+	int64_t workers = exactly(&launch->setting[CHECK_KEY_NPROC].number);
+	int64_t tasks = tasks_of(import, nodes), cpus = cpus_of(import);
+
+	gpus = on_each(import, CHECK_GPUS, gpus, nodes);
+	if (gpus < 0 && tasks > 0 && amount(job, CHECK_GPUS_PER_TASK) > 0)
+		gpus = tasks * amount(job, CHECK_GPUS_PER_TASK);
+	count(import, "resources", "nodes", nodes);
+	if (gpus > 0)
+		count(import, "resources", "gpus_per_node", gpus);
+	if (gpus > 0 && job->gpu_type)
+		check_import_say(import, "resources", "gpu_type", job->gpu_type);
+	if (job->gres_rest)
+		list(import, "resources", "gres", job->gres_rest, ',');
+	if (import->node_shape) {
+		/* The tasks of a node are one, with all their CPUs. */
+		if (gpus < 1 && workers > 1)
+			check_import_note(import, launch->setting[CHECK_KEY_NPROC].range,
+					  "without GPUs the spec has one rank on each "
+					  "node, not " LL,
+					  workers);
+		if (job->cpus_per_gpu && job->cpus_per_gpu->value)
+			check_import_say(import, "resources", "cpus_per_gpu",
+					 job->cpus_per_gpu->value);
+		else if (cpus > 0)
+			count(import, "resources", "cpus_per_task",
+			      cpus * (tasks > 0 ? tasks : 1));
+	} else {
+		/* A spec has a rank for each GPU, with its share of the CPUs. */
+		if (gpus > 0 && tasks > 0 && tasks < gpus) {
+			if (!counts_gpus(launch, gpus))
+				check_import_refuse(
+					import, launch->command->range,
+					"ask for as many GPUs as there are tasks; or, if "
+					"the program is one rank of several, start it "
+					"with torchrun or srun and a task for each GPU",
+					LL " task%s see%s the " LL
+					   " GPUs of a node here, and a spec starts a "
+					   "rank for each GPU",
+					tasks, tasks == 1 ? "" : "s",
+					tasks == 1 ? "s" : "", gpus);
+			else if (launch->tool != CHECK_DEEPSPEED)
+				check_import_note(import, launch->command->range,
+						  LL " task%s on a node of " LL
+						     " GPUs: the spec has " LL,
+						  tasks, tasks == 1 ? "" : "s", gpus,
+						  gpus);
+			if (cpus > 0 && cpus * tasks % gpus == 0)
+				cpus = cpus * tasks / gpus;
+			tasks = gpus;
+		}
+		if (tasks > 0 && tasks != gpus)
+			count(import, "resources", "ntasks_per_node", tasks);
+		if (job->cpus_per_gpu && job->cpus_per_gpu->value)
+			check_import_say(import, "resources", "cpus_per_gpu",
+					 job->cpus_per_gpu->value);
+		else if (cpus > 0)
+			count(import, "resources", "cpus_per_task", cpus);
+	}
+	if (gpus > 0 && is_stripped(launch)) {
+		compare_count(import, CHECK_KEY_NPROC, gpus, "GPUs on each node");
+		compare_count(import, CHECK_KEY_NNODES, nodes, "nodes");
+		if (launch->tool == CHECK_ACCELERATE)
+			compare_count(import, CHECK_KEY_WORLD, nodes * gpus,
+				      "ranks in all");
+	}
+	header(import, "resources");
 }
 
 static int score(const struct check_launch *launch)
@@ -568,7 +635,7 @@ static void arguments(struct import *import, const char *name, size_t from)
 
 	if (launch->arguments_count <= from)
 		return;
-	key(import, "run", name);
+	check_import_key(import, "run", name);
 	fputc('[', import->out);
 	for (size_t i = from; i < launch->arguments_count; i++) {
 		const char *text = launch->arguments[i].text;
@@ -581,7 +648,7 @@ static void arguments(struct import *import, const char *name, size_t from)
 			text = "--launcher=pytorch";
 		fputs(separator, import->out);
 		separator = ", ";
-		scalar(import->out, text);
+		check_import_scalar(import->out, text);
 	}
 	fputs("]\n", import->out);
 }
@@ -701,13 +768,15 @@ static void by_shell(struct import *import, const struct words *words)
 	for (size_t i = 0; i < words->count; i++)
 		by &= expanded_by(import, &words->rest[i]);
 	if (!by) {
-		refuse(import, range,
-		       "export the batch script's variables, or put what the tasks run "
-		       "into a "
-		       "script of its own",
-		       "words of this command are expanded by the batch shell and others "
-		       "by "
-		       "that of each task, which no spec can say");
+		check_import_refuse(
+			import, range,
+			"export the batch script's variables, or put what the tasks run "
+			"into a "
+			"script of its own",
+			"words of this command are expanded by the batch shell and "
+			"others "
+			"by "
+			"that of each task, which no spec can say");
 		return;
 	}
 	out = open_memstream(&text, &size);
@@ -724,21 +793,23 @@ static void by_shell(struct import *import, const struct words *words)
 		free(text);
 		return;
 	}
-	key(import, "run", "command");
+	check_import_key(import, "run", "command");
 	fputs("[bash, -c, ", import->out);
 	if (by & BY_TASK) {
-		scalar(import->out, text);
+		check_import_scalar(import->out, text);
 		free(text);
-		note(import, range,
-		     "the words of this command hold variables, which a shell in each "
-		     "task expands");
+		check_import_note(
+			import, range,
+			"the words of this command hold variables, which a shell in each "
+			"task expands");
 	} else {
 		fprintf(import->out, "'eval \"exec $%s\"'", name);
 		import->expanded = text;
-		note(import, range,
-		     "the words of this command hold variables of the batch shell: the "
-		     "set-up expands them, into %s",
-		     name);
+		check_import_note(import, range,
+				  "the words of this command hold variables of the batch "
+				  "shell: the "
+				  "set-up expands them, into %s",
+				  name);
 	}
 	fputs("]\n", import->out);
 }
@@ -751,7 +822,7 @@ static bool mmdet(struct import *import, bool write)
 	if (!is_mmdet(launch) || !all_constant(launch))
 		return false;
 	if (write)
-		say(import, "mmdet", "config", launch->arguments[0].text);
+		check_import_say(import, "mmdet", "config", launch->arguments[0].text);
 	for (size_t i = 1; i < launch->arguments_count; i++) {
 		const char *text = launch->arguments[i].text, *value = strchr(text, '=');
 		const size_t length = strcspn(text, "=");
@@ -764,8 +835,9 @@ static bool mmdet(struct import *import, bool write)
 		else if (strcmp(text, "--amp") == 0 ||
 			 strcmp(text, "--auto-scale-lr") == 0) {
 			if (write)
-				key(import, "mmdet",
-				    text[3] == 'm' ? "amp" : "auto_scale_lr");
+				check_import_key(import, "mmdet",
+						 text[3] == 'm' ? "amp"
+								: "auto_scale_lr");
 			if (write)
 				fputs("true\n", import->out);
 			continue;
@@ -779,7 +851,7 @@ static bool mmdet(struct import *import, bool write)
 		else
 			return false;
 		if (*name && write)
-			say(import, "mmdet", name, value);
+			check_import_say(import, "mmdet", name, value);
 	}
 	return true;
 }
@@ -837,7 +909,6 @@ static void launcher_options(struct import *import)
 		"rdzv-backend",
 		"rdzv-endpoint",
 		"rdzv-id",
-		"rdzv-conf",
 		"standalone",
 		"local-addr",
 		"m",
@@ -856,8 +927,6 @@ static void launcher_options(struct import *import)
 		"H",
 		"num-nodes",
 		"num-gpus",
-		"include",
-		"i",
 		"launcher",
 		"no-ssh",
 		"max-restarts",
@@ -867,10 +936,11 @@ static void launcher_options(struct import *import)
 	struct check_setting restarts = {0};
 
 	if (rules_is_open(launch))
-		refuse(import, command->range,
-		       "write the options out in the script, and import it again",
-		       "some options of %s come from a variable that is not known",
-		       command->name);
+		check_import_refuse(
+			import, command->range,
+			"write the options out in the script, and import it again",
+			"some options of %s come from a variable that is not known",
+			command->name);
 	for (size_t i = first_option(command);
 	     i < command->operand && i < command->words_count; i++) {
 		const char *word = command->words[i].text;
@@ -884,25 +954,27 @@ static void launcher_options(struct import *import)
 		/* torchrun takes each option from a variable, too: torch's
 		 * distributed/argparse_util.py. */
 		if (launch->tool == CHECK_TORCHRUN || launch->tool == CHECK_TORCH_LAUNCH)
-			note(import, command->words[i].range,
-			     "%.*s of %s was left out: a variable in env says it, PET_ "
-			     "and "
-			     "the option's name in capitals",
-			     length, word, command->name);
+			check_import_note(import, command->words[i].range,
+					  "%.*s of %s was left out: a variable in env "
+					  "says it, PET_ "
+					  "and "
+					  "the option's name in capitals",
+					  length, word, command->name);
 		else
-			refuse(import, command->words[i].range,
-			       "say it in the program or its configuration, remove it "
-			       "from "
-			       "the script, and import it again",
-			       "%.*s of %s has no key in a spec, and without it the job "
-			       "would be another",
-			       length, word, command->name);
+			check_import_refuse(
+				import, command->words[i].range,
+				"say it in the program or its configuration, remove it "
+				"from "
+				"the script, and import it again",
+				"%.*s of %s has no key in a spec, and without it the job "
+				"would be another",
+				length, word, command->name);
 	}
 	if (is_launcher(launch) && launch->setting[CHECK_KEY_NNODES].name &&
 	    launch->setting[CHECK_KEY_NNODES].value.constant &&
 	    strchr(launch->setting[CHECK_KEY_NNODES].value.text, ':'))
-		say(import, "rendezvous", "elastic",
-		    launch->setting[CHECK_KEY_NNODES].value.text);
+		check_import_say(import, "rendezvous", "elastic",
+				 launch->setting[CHECK_KEY_NNODES].value.text);
 	if (is_launcher(launch) &&
 	    check_option(command, 1, "--max_restarts", &restarts) &&
 	    exactly(&restarts.number) > 0)
@@ -953,17 +1025,17 @@ static void run(struct import *import)
 		    /* python -u X is more than an interpreter's name. */
 		    (python && command->operand == (launch->module ? 2u : 1u)))) {
 		if (python && strcmp(command->words[0].text, "python") != 0)
-			say(import, "run", "python", command->words[0].text);
-		say(import, "run", launch->module ? "module" : "script",
-		    launch->program->text);
+			check_import_say(import, "run", "python", command->words[0].text);
+		check_import_say(import, "run", launch->module ? "module" : "script",
+				 launch->program->text);
 		arguments(import, "args", 0);
 	} else {
-		key(import, "run", "command");
+		check_import_key(import, "run", "command");
 		fputc('[', import->out);
-		scalar(import->out, words.program->text);
+		check_import_scalar(import->out, words.program->text);
 		for (size_t i = 0; i < words.count; i++) {
 			fputs(", ", import->out);
-			scalar(import->out, words.rest[i].text);
+			check_import_scalar(import->out, words.rest[i].text);
 		}
 		fputs("]\n", import->out);
 	}
@@ -972,7 +1044,7 @@ static void run(struct import *import)
 
 /* ---- what stands around it in the step ---- */
 
-static bool is_mask(const char *name)
+bool check_import_is_mask(const char *name)
 {
 	return ends(name, "_VISIBLE_DEVICES");
 }
@@ -1018,7 +1090,7 @@ static bool does_more(const struct import *import, const struct check_shell *she
 		const struct check_assignment *set = model->assignments[i];
 
 		if (is_inside(set->shell, shell) && !is_rendezvous(set->name) &&
-		    !is_mask(set->name))
+		    !check_import_is_mask(set->name))
 			return true;
 	}
 	return main->conditional || main->loops > 0;
@@ -1088,16 +1160,17 @@ static void look_around(struct import *import)
 	import->container = NULL;
 	import->whole = inner;
 	if (is_stripped(launch))
-		refuse(import, import->odd->range,
-		       import->odd->tool == CHECK_CONTAINER
-			       ? "write the image, the mounts and the options out; "
-				 "container.runtime is pyxis, apptainer or singularity"
-			       : "put it into the batch script, in front of srun, or "
-				 "into "
-				 "the program",
-		       "what `%s` does around %s has no place in a spec, whose launcher "
-		       "stands there instead",
-		       import->odd->name, launch->command->name);
+		check_import_refuse(
+			import, import->odd->range,
+			import->odd->tool == CHECK_CONTAINER
+				? "write the image, the mounts and the options out; "
+				  "container.runtime is pyxis, apptainer or singularity"
+				: "put it into the batch script, in front of srun, or "
+				  "into "
+				  "the program",
+			"what `%s` does around %s has no place in a spec, whose launcher "
+			"stands there instead",
+			import->odd->name, launch->command->name);
 }
 
 static void container(struct import *import)
@@ -1109,8 +1182,8 @@ static void container(struct import *import)
 	if (!command)
 		return;
 	image = command->operand - 1;
-	say(import, "container", "runtime", command->name);
-	say(import, "container", "image", command->words[image].text);
+	check_import_say(import, "container", "runtime", command->name);
+	check_import_say(import, "container", "image", command->words[image].text);
 	/* Twice, as each list is one line. */
 	for (int pass = 0; pass < 2; pass++) {
 		const char *separator = NULL;
@@ -1131,7 +1204,8 @@ static void container(struct import *import)
 			if (bind != (pass == 0))
 				continue;
 			if (!separator) {
-				key(import, "container", bind ? "mounts" : "options");
+				check_import_key(import, "container",
+						 bind ? "mounts" : "options");
 				fputc('[', import->out);
 			}
 			if (!bind)
@@ -1144,7 +1218,7 @@ static void container(struct import *import)
 				fputs(separator ? separator : "", import->out);
 				separator = ", ";
 				if (item)
-					scalar(import->out, item);
+					check_import_scalar(import->out, item);
 				free(item);
 				value += length + (value[length] != '\0');
 			} while (*value);
@@ -1255,7 +1329,8 @@ static void block(struct import *import, const char *name, bool *begun,
 	if (range_is_empty(range))
 		return;
 	if (!is_text(text + range.begin, range.end - range.begin)) {
-		note(import, range, "this code has control characters and was left out");
+		check_import_note(import, range,
+				  "this code has control characters and was left out");
 		return;
 	}
 	if (!*begun)
@@ -1330,7 +1405,7 @@ static void exports(struct import *import, bool *begun)
 		FILE *out;
 
 		if (!set->command || !is_below(main, set->command) ||
-		    is_rendezvous(set->name) || is_mask(set->name) ||
+		    is_rendezvous(set->name) || check_import_is_mask(set->name) ||
 		    (set->export != CHECK_FOR_ONE && set->export != CHECK_BY_ENV &&
 		     set->export != CHECK_BY_SRUN) ||
 		    set->shell->kind != CHECK_SHELL_SCRIPT)
@@ -1389,75 +1464,6 @@ static void around(struct import *import, const char *name, uint32_t at, bool be
 		line(import, name, &begun, "set -eo pipefail\neval \"$ON_ERR\"");
 }
 
-/* ---- the step ---- */
-
-static void step(struct import *import, const struct check_step *step)
-{
-	static const char *const numbers[] = {
-		"nodes",    "ntasks",        "ntasks-per-node", "cpus-per-task", "gres",
-		"gpus",     "gpus-per-node", "gpus-per-task",   "gpu-bind",      "export",
-		"job-name", "partition",     "account",         "time",          "mem",
-		"exact",    "cpus-per-gpu",  "srank",           "jobid",
-	};
-	static const struct {
-		const char *option, *section, *key;
-	} keys[] = {
-		{"mpi", "srun", "mpi"},     {"kill-on-bad-exit", "srun", NULL},
-		{"label", "srun", "label"}, {"unbuffered", "srun", "unbuffered"},
-		{"wait", "srun", "wait"},   {"distribution", "srun", "distribution"},
-	};
-	const char *separator = "[";
-
-	if (!step || step->kind != CHECK_STEP_SRUN)
-		return;
-	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
-		const struct script_use *use = check_step_find(step, keys[i].option);
-
-		if (!use || !keys[i].key)
-			continue;
-		/* PMI is for MPI programs. */
-		if (strcmp(keys[i].option, "mpi") == 0 &&
-		    strcmp(launcher(import->launch), "mpi") != 0)
-			continue;
-		if (use->value)
-			say(import, "srun", keys[i].key, use->value);
-		else
-			flag(import, "srun", keys[i].key, NULL);
-	}
-	for (size_t i = 0; i < step->uses_count; i++) {
-		const struct script_use *use = &step->uses[i];
-		bool known = !use->option || use->fault;
-		char *word;
-
-		for (size_t j = 0; !known && j < sizeof(numbers) / sizeof(*numbers); j++)
-			known = strcmp(numbers[j], use->option->name) == 0;
-		for (size_t j = 0; !known && j < sizeof(keys) / sizeof(*keys); j++)
-			known = strcmp(keys[j].option, use->option->name) == 0;
-		/* Switches and networks: see the rule network-option. */
-		if (known || strcmp(use->option->name, "network") == 0)
-			continue;
-		if (use->value && strpbrk(use->value, "$`"))
-			refuse(import, use->range,
-			       "write out what the variable holds in the script, and "
-			       "import "
-			       "it again",
-			       "the value of --%s holds a variable, and in a spec srun's "
-			       "options are taken as they are",
-			       use->option->name);
-		if (asprintf(&word, "--%s%s%s", use->option->name, use->value ? "=" : "",
-			     use->value ? use->value : "") < 0)
-			continue;
-		if (*separator == '[')
-			key(import, "srun", "args");
-		fputs(separator, import->out);
-		separator = ", ";
-		scalar(import->out, word);
-		free(word);
-	}
-	if (*separator == ',')
-		fputs("]\n", import->out);
-}
-
 /* ---- what is one step, and what is not ---- */
 
 /* NAME is set behind AT of the script, and nowhere before. */
@@ -1497,17 +1503,56 @@ static void traps(struct import *import, uint32_t at)
 				if (found->kind != CHECK_PARAMETER || !name ||
 				    !is_set_behind(model, name, at))
 					continue;
-				refuse(import, found->range,
-				       "remove the trap: batch.signal with batch: true "
-				       "and retry do it in a spec",
-				       "this trap needs $%s, which is set behind the "
-				       "step "
-				       "and in a spec only after it",
-				       name);
+				check_import_refuse(
+					import, found->range,
+					"remove the trap: batch.signal with batch: true "
+					"and retry do it in a spec",
+					"this trap needs $%s, which is set behind the "
+					"step "
+					"and in a spec only after it",
+					name);
 				return;
 			}
 		}
 	}
+}
+
+/* mpirun -n 1 A : -n 3 B */
+static void several_programs(struct import *import)
+{
+	const struct check_command *command =
+		check_within(import->launch->command, CHECK_MPIRUN);
+
+	for (size_t i = 1; command && i < command->words_count; i++) {
+		if (strcmp(command->words[i].text, ":") == 0) {
+			check_import_refuse(
+				import, command->words[i].range,
+				"write the programs as the list het of a spec, "
+				"or a script for each",
+				"%s starts several programs here, and a spec "
+				"starts one",
+				command->name);
+			return;
+		}
+	}
+}
+
+/* The step has fewer of QUANTITY than the job. */
+static void part_of_job(struct import *import, enum check_quantity quantity,
+			const char *what)
+{
+	const struct check_amount *own = &import->launch->step->amount[quantity];
+	const int64_t all = amount(&import->model->jobs[0], quantity);
+	const int64_t some = exactly(&own->number);
+
+	if (some >= 0 && some < all &&
+	    (own->origin == CHECK_BY_STEP || own->origin == CHECK_BY_SUM) &&
+	    !range_is_empty(own->range))
+		check_import_refuse(import, own->range,
+				    "ask in the header for what the step needs",
+				    "the step has " LL " of the job's " LL
+				    " %s, and in a spec it has all",
+				    some, all, what);
 }
 
 /* True when the job is more than one command with code before and behind it. */
@@ -1523,50 +1568,59 @@ static bool is_refused(struct import *import, const struct check_command *comman
 
 	if (model->program.fault.kind != SHELL_FINE &&
 	    model->program.fault.kind != SHELL_OPEN_DOCUMENT)
-		refuse(import, model->program.fault.range, "srank check tells more",
-		       "no shell can read this script: %s",
-		       shell_fault_text(model->program.fault.kind));
+		check_import_refuse(import, model->program.fault.range,
+				    "srank check tells more",
+				    "no shell can read this script: %s",
+				    shell_fault_text(model->program.fault.kind));
 	if (model->jobs_count > 1)
-		refuse(import,
-		       model->jobs[1].nodes ? model->jobs[1].nodes->range
-					    : command->range,
-		       "write the components as the list het of a spec, see "
-		       "srank-spec(5)",
-		       "a heterogeneous job cannot be imported");
+		check_import_refuse(import,
+				    model->jobs[1].nodes ? model->jobs[1].nodes->range
+							 : command->range,
+				    "write the components as the list het of a spec, see "
+				    "srank-spec(5)",
+				    "a heterogeneous job cannot be imported");
 	if (command->loops > 0)
-		refuse(import, command->range,
-		       "write the spec of one round, and sweep.matrix for the others: a "
-		       "job "
-		       "for each",
-		       "this command stands in a loop, and a spec starts one step");
+		check_import_refuse(
+			import, command->range,
+			"write the spec of one round, and sweep.matrix for the others: a "
+			"job "
+			"for each",
+			"this command stands in a loop, and a spec starts one step");
 	else if (command->conditional)
-		refuse(import, command->range,
-		       "import a script in which it stands alone, or test in setup and "
-		       "`exit`",
-		       "whether this command runs depends on another, and a spec runs it "
-		       "always");
+		check_import_refuse(
+			import, command->range,
+			"import a script in which it stands alone, or test in setup and "
+			"`exit`",
+			"whether this command runs depends on another, and a spec runs "
+			"it "
+			"always");
 	else if (command->function)
-		refuse(import, command->range,
-		       "write the command where the function is called",
-		       "this command stands in a function, whose other lines would be "
-		       "lost");
+		check_import_refuse(
+			import, command->range,
+			"write the command where the function is called",
+			"this command stands in a function, whose other lines would be "
+			"lost");
 	while (node && node->next && node->next->range.begin <= at)
 		node = node->next;
 	if (import->diag->errors == errors && node && node->kind != SHELL_COMMAND &&
 	    node->kind != SHELL_PIPELINE)
-		refuse(import, command->range, "write the command on a line of its own",
-		       "the lines around this command in its group would be lost");
+		check_import_refuse(
+			import, command->range, "write the command on a line of its own",
+			"the lines around this command in its group would be lost");
 	if (import->diag->errors == errors && node && node->link != SHELL_THEN)
-		refuse(import, command->range,
-		       "write the command before on a line of its own, and `|| exit` "
-		       "behind it",
-		       "whether this command runs depends on another, and a spec runs it "
-		       "always");
+		check_import_refuse(
+			import, command->range,
+			"write the command before on a line of its own, and `|| exit` "
+			"behind it",
+			"whether this command runs depends on another, and a spec runs "
+			"it "
+			"always");
 	if (node && node->next && node->next->link != SHELL_THEN)
-		refuse(import, node->next->range,
-		       "a job of its own with --dependency does it, or remove it",
-		       "this depends on how the step ends, and a spec's teardown runs "
-		       "however it does");
+		check_import_refuse(
+			import, node->next->range,
+			"a job of its own with --dependency does it, or remove it",
+			"this depends on how the step ends, and a spec's teardown runs "
+			"however it does");
 	for (size_t i = 0; i < model->launches_count; i++) {
 		const struct check_launch *other = model->launches[i];
 
@@ -1576,14 +1630,15 @@ static bool is_refused(struct import *import, const struct check_command *comman
 			continue;
 		if (score(other) >= 3 || other->command->background ||
 		    other->step->background)
-			refuse(import, other->command->range,
-			       "a script for each of them, or a sweep where they differ "
-			       "in "
-			       "arguments only",
-			       "`%s` is another program that this script starts, and a "
-			       "spec "
-			       "has one step",
-			       other->command->name);
+			check_import_refuse(
+				import, other->command->range,
+				"a script for each of them, or a sweep where they differ "
+				"in "
+				"arguments only",
+				"`%s` is another program that this script starts, and a "
+				"spec "
+				"has one step",
+				other->command->name);
 	}
 	for (const struct shell_redirect *redirect =
 		     command->node ? command->node->redirects : NULL;
@@ -1594,9 +1649,10 @@ static bool is_refused(struct import *import, const struct check_command *comman
 		     strcmp(redirect->op, "<<<") == 0) &&
 		    !memmem(model->source.text + range.begin, range.end - range.begin,
 			    "/dev/null", 9))
-			refuse(import, range,
-			       "write srun --input=FILE, which goes to srun.args",
-			       "this input would be lost: a spec has no redirections");
+			check_import_refuse(
+				import, range,
+				"write srun --input=FILE, which goes to srun.args",
+				"this input would be lost: a spec has no redirections");
 	}
 	traps(import, at);
 	for (size_t i = 0; i < model->commands_count && !step; i++) {
@@ -1604,24 +1660,30 @@ static bool is_refused(struct import *import, const struct check_command *comman
 
 		if (!other->starts || !other->background || other->uncalled)
 			continue;
-		refuse(import, other->range,
-		       "write the program of this step into the spec, or a script for "
-		       "each",
-		       "%s runs once, beside this step, and in a spec each rank runs it",
-		       command->name);
+		check_import_refuse(
+			import, other->range,
+			"write the program of this step into the spec, or a script for "
+			"each",
+			"%s runs once, beside this step, and in a spec each rank runs it",
+			command->name);
 		break;
 	}
-	if (!step || import->node_shape || step->kind != CHECK_STEP_SRUN)
+	several_programs(import);
+	if (step)
+		part_of_job(import, CHECK_NODES, "nodes");
+	if (step && step->kind == CHECK_STEP_SRUN)
+		part_of_job(import, CHECK_GPUS_PER_NODE, "GPUs a node");
+	if (!step || import->node_shape)
 		return import->diag->errors > errors;
 	tasks = exactly(&step->amount[CHECK_NTASKS].number);
 	whole = amount(&model->jobs[0], CHECK_NTASKS);
 	if (step->amount[CHECK_NTASKS].origin == CHECK_BY_STEP && tasks > 0 &&
 	    tasks < whole)
-		refuse(import, step->amount[CHECK_NTASKS].range,
-		       "ask in the header for what the step needs",
-		       "the step has " LL " of the job's " LL
-		       " tasks, and in a spec it has all",
-		       tasks, whole);
+		check_import_refuse(import, step->amount[CHECK_NTASKS].range,
+				    "ask in the header for what the step needs",
+				    "the step has " LL " of the job's " LL
+				    " tasks, and in a spec it has all",
+				    tasks, whole);
 	return import->diag->errors > errors;
 }
 
@@ -1637,7 +1699,7 @@ static void write_spec(struct import *import)
 	if (is_refused(import, command))
 		return;
 	header(import, "");
-	say(import, "", "launcher", launcher(launch));
+	check_import_say(import, "", "launcher", check_import_launcher(launch));
 	run(import);
 	resources(import);
 	header(import, "batch");
@@ -1645,18 +1707,20 @@ static void write_spec(struct import *import)
 	if (is_stripped(launch))
 		launcher_options(import);
 	container(import);
-	step(import, launch->step);
+	check_import_step(import);
 	around(import, "setup", at, true);
 	around(import, "teardown", at, false);
 	if (strcmp(import->section, "teardown") == 0 && command->errexit)
-		note(import, command->range,
-		     "what follows this command runs in a spec's teardown, which a step "
-		     "that "
-		     "failed does not keep from running");
+		check_import_note(import, command->range,
+				  "what follows this command runs in a spec's teardown, "
+				  "which a step "
+				  "that "
+				  "failed does not keep from running");
 	if (command->stages > 1 || (command->node && command->node->redirects))
-		note(import, command->range,
-		     "where this command's output goes was left out: batch.output has it "
-		     "all");
+		check_import_note(import, command->range,
+				  "where this command's output goes was left out: "
+				  "batch.output has it "
+				  "all");
 }
 
 /* What gen would say of the spec TEXT goes to DIAG as errors of the script FILE. */

@@ -99,7 +99,11 @@ static const struct tool tools[] = {
 	{"prterun", NULL, OPTIONS, CHECK_MPIRUN, MPIRUN},
 	{"horovodrun", NULL, OPTIONS, CHECK_HOROVODRUN,
 	 "-np --num-proc -H --hosts -hostfile --hostfile -p --ssh-port "
-	 "--network-interface --network-interfaces --output-filename --start-timeout "},
+	 "--network-interface --network-interfaces --output-filename --start-timeout "
+	 "--ssh-identity-file --timeline-filename --fusion-threshold-mb --cycle-time-ms "
+	 "--cache-capacity --log-level --min-np --min-num-proc --max-np --max-num-proc "
+	 "--slots-per-host --elastic-timeout --reset-limit --host-discovery-script "
+	 "--config-file --mpi-args --binding-args --gloo-timeout-seconds "},
 	{"torchrun", NULL, LAUNCHER, CHECK_TORCHRUN, TORCHRUN, .everything_valued = true},
 	{"ft_launcher", NULL, LAUNCHER, CHECK_TORCHRUN, TORCHRUN,
 	 .everything_valued = true},

@@ -281,6 +281,38 @@ job() {
 	END
 }
 
+# validates FILE SCHEMA: and a file that is spoilt is not valid.
+validates() {
+	/usr/bin/python3 - "$@" <<-'END'
+		import copy, json, sys
+		import jsonschema
+		log, schema = (json.load(open(name, encoding='utf-8')) for name in sys.argv[1:])
+		validator = jsonschema.validators.validator_for(schema)
+		validator.check_schema(schema)
+		validator = validator(schema)
+		for error in validator.iter_errors(log):
+		    sys.exit(f"{'/'.join(map(str, error.absolute_path))}: {error.message}")
+		for spoil in (lambda log: log.pop('version'), lambda log: log['runs'][0].pop('tool'),
+		              lambda log: log['runs'][0]['results'][0].update(level='fatal'),
+		              lambda log: log['runs'][0]['results'][0].pop('message')):
+		    spoilt = copy.deepcopy(log)
+		    spoil(spoilt)
+		    assert not validator.is_valid(spoilt), 'a spoilt log is valid'
+	END
+}
+
+@test "sarif is valid: every kind of finding, odd names, a file without a place" {
+	/usr/bin/python3 -c 'import jsonschema' || skip 'SKIPPED, NOT PASSED: there is no python3-jsonschema'
+	cp "$scripts"/*.sbatch .
+	: >'empty % ä.sbatch'
+	srank check --pedantic --slurm=22.05 --format=sarif ./*.sbatch >out.sarif || true
+	validates out.sarif "$here/sarif.json"
+	# The standard's own schema, where there is a copy: SARIF_SCHEMA names it.
+	if [[ -r ${SARIF_SCHEMA:-} ]]; then
+		validates out.sarif "$SARIF_SCHEMA"
+	fi
+}
+
 @test "gcc: one line for each finding" {
 	job 'srun mpirun -np 2 ./solver'
 	run srank check --slurm=22.05 --format=gcc job.sbatch
@@ -583,6 +615,131 @@ refuses() {
 	refuses '7 tasks are not the same number on each of 2 nodes'
 	printf '%s\n' '#!/bin/bash' '#SBATCH -N 2-4' 'srun python t.py' >job.sbatch
 	refuses 'how many nodes this job gets'
+}
+
+# tells TEXT LINE: a note of the last import is about the line.
+tells() {
+	grep -qF -- "$1" <(sed -nE "s/^job\\.sbatch:$2:[0-9]+: note: //p" said) || {
+		echo "not told of line $2: $1" && cat said
+		return 1
+	}
+}
+
+@test "import: every option of srun is kept, or told" {
+	local line
+	job '#SBATCH --gpus-per-node=2 --time=1:00:00' \
+		'srun --time=30 --mem=4G -K0 --exact --job-name=s --gpu-bind=closest --export=A,B --network=ib -p gpu --srank=torch,gpus=mask -l -W 9 python t.py'
+	imports '  kill_on_bad_exit: false' '  label: true' '  wait: 9' '  time: "1:00:00"' \
+		'  args: ["--time=30", "--mem=4G", "--exact", "--job-name=s"]'
+	tells '--gpu-bind=closest was left out: binding.gpus' 5
+	tells '--export=A,B of srun was left out: the ranks of a spec have the whole environment' 5
+	tells '--network=ib of srun was left out: a step takes no notice of it' 5
+	tells '--partition=gpu of srun was left out: a step takes no notice of it' 5
+	tells '--srank=torch,gpus=mask of srun was left out' 5
+	grep -qF -- '--kill-on-bad-exit=0 --export=ALL' out.sbatch
+	# What the header says as well is in the spec already.
+	job '#SBATCH --mem=4G' 'srun --mem=4G -K --export=ALL --mpi=none python t.py'
+	imports '  mem: "4G"'
+	refute grep -q 'srun:' job.yaml
+	refute grep -q srun said
+	# The header's own environment.
+	job '#SBATCH --export=NONE' 'srun python t.py'
+	imports '  extra: ["--export=NONE"]'
+	job '#SBATCH --export=ALL' 'srun python t.py'
+	imports
+	refute grep -q 'extra:' job.yaml
+	job 'srun --multi-prog programs'
+	refuses '--multi-prog starts several programs'
+	# An MPI plugin that the script does not name.
+	job 'srun ./solver'
+	imports 'launcher: mpi'
+	tells 'srun has no --mpi here' 4
+	job '#SBATCH --gpus-per-node=2' 'srun -n 1 --mpi=pmix torchrun --nproc_per_node=2 t.py'
+	imports 'launcher: torchrun'
+	tells '--mpi=pmix of srun was left out: PMI is for programs of MPI' 5
+	job 'srun --mpi=pmi2 ./solver'
+	imports '  mpi: pmi2'
+	refute grep -q srun said
+}
+
+@test "import: every option of mpirun and horovodrun is told" {
+	job 'mpirun -np 2 --map-by ppr:2:node -x A -x B=1 --bind-to core --rank-by=slot --mca btl tcp,self -wdir /tmp --oversubscribe --tag-output ./solver'
+	imports 'launcher: mpi' '  command: ["./solver"]' '    export B=1'
+	tells 'srun --mpi=pmix starts the ranks in place of mpirun' 4
+	tells '--bind-to core of mpirun was left out: binding.cpus' 4
+	tells '--rank-by=slot of mpirun was left out: srun.distribution' 4
+	tells '--mca btl tcp,self of mpirun was left out: variables OMPI_MCA_' 4
+	tells '-wdir /tmp of mpirun was left out: run.workdir' 4
+	tells '--oversubscribe of mpirun was left out' 4
+	tells '--tag-output of mpirun was left out: srun.label' 4
+	refute grep -qE -- '-np|ppr|-x ' said
+	job '#SBATCH --gpus-per-node=2' 'horovodrun -np 2 --timeline-filename x.json --network-interface=ib0 python a.py'
+	imports 'launcher: horovod' '  script: a.py'
+	tells '--timeline-filename of horovodrun was left out' 5
+	tells '--network-interface=ib0 of horovodrun was left out' 5
+	job 'mpirun -np 1 ./solver'
+	refuses "the step has 1 of the job's 2 tasks"
+	job 'mpirun -np 1 ./a : -np 1 ./b'
+	refuses 'starts several programs here'
+}
+
+@test "import: the tasks, CPUs and GPUs are those of the step" {
+	printf '%s\n' '#!/bin/bash' '#SBATCH --nodes=2' 'srun -n 4 -c 8 python a.py' >job.sbatch
+	imports '  ntasks_per_node: 2' '  cpus_per_task: 8'
+	printf '%s\n' '#!/bin/bash' '#SBATCH --nodes=2 --gpus-per-node=4' 'srun -n 8 -c 8 python a.py' >job.sbatch
+	imports '  gpus_per_node: 4' '  cpus_per_task: 8'
+	[[ ! -s said ]] || { cat said && return 1; }
+	printf '%s\n' '#!/bin/bash' '#SBATCH --nodes=2' 'srun -n 3 python a.py' >job.sbatch
+	refuses '3 tasks are not the same number on each of 2 nodes'
+	printf '%s\n' '#!/bin/bash' '#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=4' \
+		'srun -N 1 -n 1 torchrun --nproc_per_node=4 a.py' >job.sbatch
+	refuses "the step has 1 of the job's 2 nodes"
+	printf '%s\n' '#!/bin/bash' '#SBATCH --nodes=1 --ntasks=4 --gpus-per-node=4' \
+		'srun --gpus-per-node=2 python a.py' >job.sbatch
+	refuses "the step has 2 of the job's 4 GPUs a node"
+	printf '%s\n' '#!/bin/bash' '#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=4' \
+		'srun torchrun --nnodes=2 --nproc_per_node=2 --rdzv_conf=timeout=9 a.py' >job.sbatch
+	imports
+	tells '--nproc_per_node is 2, and the spec has 4 GPUs on each node' 3
+	tells '--rdzv_conf of torchrun was left out' 3
+	sed -i 's/torchrun.*/deepspeed --include localhost:0 a.py/' job.sbatch
+	refuses '--include of deepspeed has no key in a spec'
+}
+
+@test "import: a process that has several GPUs to itself is not made several" {
+	local command
+	for command in 'python train.py' 'srun python train.py' './solver' 'python train_net.py --num-gpus 4' \
+		'python fit.py --devices 2'; do
+		printf '%s\n' '#!/bin/bash' '#SBATCH --nodes=1 --ntasks=1 --gpus-per-node=4 --cpus-per-task=32' \
+			"$command" >job.sbatch
+		refuses '1 task sees the 4 GPUs of a node here'
+	done
+	# These count the GPUs themselves, and their tasks when there are some.
+	for command in 'python fit.py --devices 4' 'python fit.py --strategy ddp' 'deepspeed train.py' \
+		'python tools/train.py config.py'; do
+		printf '%s\n' '#!/bin/bash' '#SBATCH --nodes=1 --ntasks=1 --gpus-per-node=4 --cpus-per-task=32' \
+			"$command" >job.sbatch
+		imports '  cpus_per_task: 8'
+	done
+}
+
+@test "import: a task that sees its own GPU alone does so in the spec" {
+	local header='#SBATCH --nodes=1 --ntasks=4 --gpus-per-node=4'
+	printf '%s\n' '#!/bin/bash' "$header --gpus-per-task=1" 'srun python a.py' >job.sbatch
+	imports '  gpus: mask' '  local: 0'
+	grep -qx 'export SRANK=torch,gpus=mask,local=0' out.sbatch
+	printf '%s\n' '#!/bin/bash' "$header" 'srun --gpu-bind=single:1 python a.py' >job.sbatch
+	imports '  gpus: mask' '  local: 0'
+	printf '%s\n' '#!/bin/bash' "$header" \
+		"srun bash -c 'CUDA_VISIBLE_DEVICES=\$SLURM_LOCALID RANK=\$SLURM_PROCID LOCAL_RANK=0 python a.py'" >job.sbatch
+	imports '  gpus: mask' '  local: 0'
+	# The rank is for something else than to choose a device.
+	sed -i 's/LOCAL_RANK=0/LOCAL_RANK=$SLURM_LOCALID/' job.sbatch
+	imports '  gpus: mask'
+	refute grep -q 'local: 0' job.yaml
+	printf '%s\n' '#!/bin/bash' "$header --gpus-per-task=1" 'srun --gpu-bind=none python a.py' >job.sbatch
+	imports
+	refute grep -q 'binding:' job.yaml
 }
 
 @test "import writes no spec that gen refuses" {
