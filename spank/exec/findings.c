@@ -396,11 +396,12 @@ static uint32_t *find_place(const struct judge *judge, const struct exec_rule *r
 static bool make_room(struct judge *judge)
 {
 	const struct exec_verdict *verdict = judge->verdict;
-	uint32_t size = judge->table_size;
+	uint32_t size;
 
-	if (2 * (verdict->count + 1) <= size)
+	if (2 * (verdict->count + 1) <= judge->table_size)
 		return true;
-	size = size ? 2 * size : 64;
+	for (size = 64; size < 2 * (verdict->count + 1);)
+		size *= 2;
 	free(judge->table);
 	judge->table = calloc(size, sizeof(*judge->table));
 	judge->table_size = judge->table ? size : 0;
@@ -413,7 +414,7 @@ static bool make_room(struct judge *judge)
 /* Takes TEXT; NULL: there is no memory. */
 static struct exec_finding *find_or_add(struct judge *judge, enum id id, char *text)
 {
-	struct exec_finding *finding = NULL;
+	struct exec_finding *finding;
 	uint32_t *slot;
 
 	if (!text || !make_room(judge)) {
@@ -735,7 +736,10 @@ static void find_reach(struct judge *judge)
 			      "%s does not resolve: %s", world->addr, error);
 			continue;
 		}
-		if (has_loopback(addresses) && !is_head(node)) {
+		/* Of several addresses, programs go on to the next. */
+		if (has_loopback(addresses) && !is_head(node) &&
+		    (!is_reached(node) ||
+		     has_loopback(exec_record_text(node, "reach.address")))) {
 			found(judge, ADDRESS_LOOPBACK, node_of(node),
 			      "%s is %.*s there, the node itself", world->addr,
 			      (int)strcspn(addresses, ","), addresses);

@@ -158,6 +158,7 @@ finds()
 }
 
 @test "the report has a row for each node, and the same as JSON" {
+	local member
 	examine 0 srun "${step[@]}" srank doctor
 	[[ $output =~ 'srank doctor: 4 ranks on 2 nodes, to meet at node1 port 2'[0-9]{4} ]]
 	[[ $output =~ 'node1  0-1    2     2     '[0-9.]+' ms  '+'eth0 ' ]]
@@ -168,6 +169,14 @@ finds()
 		and .tasks[2].leader == 1 and .findings[0].id == "interface-missing"
 		and .findings[0].place == "node1 and node2" and .findings[0].places == ["node1", "node2"]
 		and (.findings[0].cure | length) > 0' <<<"$output"
+	# The manual tells what each member is.
+	examine 1 env MASTER_PORT=1 GLOO_SOCKET_IFNAME=eth0,ib0 srun "${step[@]}" srank doctor --json --tree /etc/hosts
+	while read -r member; do
+		grep -qF "_${member//_/\\_}_" "$top/docs/srank-doctor.1.scd" || {
+			printf '%s\n' "srank-doctor(1) has no $member" >&2
+			return 1
+		}
+	done < <(jq -r '(keys, (.tasks[] | keys), (.findings[] | keys))[]' <<<"$output" | sort -u)
 	# A path of any bytes; jq takes what is no UTF-8 in the same way.
 	examine 1 srun "${step[@]}" srank doctor --json --tree $'/tmp/caf\xe9\e[2J'
 	jq -e '.trees == ["/tmp/caf\ufffd\u001b[2J"] and .findings[0].id == "tree-unreadable"' <<<"$output"

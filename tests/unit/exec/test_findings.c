@@ -71,6 +71,10 @@ static const struct {
 	 "error a: port 29500 is held by process 7 (python) [port-held]\n"},
 	{{NULL, NULL, "master.addresses=\nmaster.error=Name or service not known\n"},
 	 "error b: a does not resolve: Name or service not known [address-unresolved]\n"},
+	{{NULL, NULL, "master.addresses=127.0.1.1\nreach.address=127.0.1.1\n"},
+	 "error b: a is 127.0.1.1 there, the node itself [address-loopback]\n"},
+	/* Programs go on to the next one. */
+	{{NULL, NULL, "master.addresses=127.0.1.1,10.0.0.1\n"}, ""},
 	{{NULL, NULL, "master.addresses=127.0.1.1\nreach=refused\n"},
 	 "error b: a is 127.0.1.1 there, the node itself [address-loopback]\n"},
 	{{NULL, NULL, "master.addresses=::1\nreach=refused\n"},
