@@ -276,10 +276,12 @@ static int check_signal(struct script_work *work)
 			    "retry starts the job again, and requeue forbids it",
 			    "remove one of them");
 	if (spec->retry.exclude_bad_nodes.given && spec->retry.exclude_bad_nodes.number)
-		rc = refuse(work, &spec->retry.exclude_bad_nodes, "script-retry",
-			    "Slurm lets nobody change the nodes of a job that is on its "
-			    "way back into the queue",
-			    "remove it; Slurm itself takes nodes that fail out of use");
+		rc = refuse(
+			work, &spec->retry.exclude_bad_nodes, "script-retry",
+			"when a program fails nothing tells which node was at fault, "
+			"if any",
+			"remove it: nodes that fail themselves are taken out of use by "
+			"Slurm, and batch.exclude leaves out others");
 	return rc;
 }
 

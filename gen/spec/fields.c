@@ -283,7 +283,7 @@ static const struct spec_field retry_fields[] = {
 	{"on", SPEC_WORDS, SPEC(retry.on), "after what",
 	 .choices = "timeout preempt node_fail fail"},
 	{"exclude_bad_nodes", SPEC_FLAG, SPEC(retry.exclude_bad_nodes),
-	 "no: Slurm lets nobody change the nodes of a requeued job"},
+	 "no: nothing tells which node was at fault"},
 	{NULL},
 };
 

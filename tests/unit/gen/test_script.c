@@ -342,7 +342,7 @@ static void refusals(void **state)
 		 "script-signal", 2, "scancel sends TERM"},
 		{"launcher: torch\nretry: {max: 1, exclude_bad_nodes: yes}\n" TWO_BY_FOUR
 			 ENDS,
-		 "script-retry", 2, "Slurm lets nobody change"},
+		 "script-retry", 2, "nothing tells which node was at fault"},
 		{"launcher: torch\ncontainer: my.sif\n" TWO_BY_FOUR ENDS,
 		 "script-container", 2, "nothing says what runs"},
 		{"launcher: torch\ncontainer: {runtime: apptainer}\n" TWO_BY_FOUR ENDS,
