@@ -75,6 +75,23 @@ static bool leaves_pmix(const struct exec_options *options, char **program)
 	return true;
 }
 
+/*
+ * What libpmix sets for itself (PMIX_MCA_psec...) is not for the program, which may be a
+ * client with a libpmix of its own. KEPT is the list as it was; the texts in it stay.
+ */
+static char **keep_environment(void)
+{
+	size_t count = 0;
+	char **kept;
+
+	while (environ[count])
+		count++;
+	kept = calloc(count + 1, sizeof(*kept));
+	if (kept)
+		memcpy(kept, environ, count * sizeof(*kept));
+	return kept;
+}
+
 /* Whether the ranks have anything to tell each other. */
 static bool has_others(const struct launch_facts *facts,
 		       const struct launch_settings *settings)
@@ -112,20 +129,17 @@ static int serve(const struct exec_options *options, struct exec_pmix *pmix,
 	if (r == 0)
 		r = launch_task_environment(&task, env, err);
 	if (r == 0)
-		r = apply(env, err);
-	if (r == 0)
 		launch_task_report(&task, facts, ncpus);
 	free(gpus);
 	free(masks);
 	return r;
 }
 
-/* Until every variable of this task is set. */
+/* Finds out ENV, which stays empty where this task has been served. */
 static int prepare(const struct exec_options *options, struct exec_pmix *pmix,
-		   struct launch_error *err)
+		   struct launch_environment *env, struct launch_error *err)
 {
 	struct launch_facts facts = {0};
-	struct launch_environment env = {0};
 	struct exec_source source = {0};
 	int r = exec_source_open(&source, pmix, err);
 
@@ -133,10 +147,9 @@ static int prepare(const struct exec_options *options, struct exec_pmix *pmix,
 		r = exec_source_read(&source, &facts, err);
 		if (r == 0)
 			r = serve(options, pmix, &facts,
-				  launch_facts_node_cpus(exec_source_get, &source), &env,
+				  launch_facts_node_cpus(exec_source_get, &source), env,
 				  err);
 	}
-	launch_environment_clear(&env);
 	launch_facts_clear(&facts);
 	exec_source_close(&source);
 	return r;
@@ -173,25 +186,37 @@ static bool is_served(void)
 	       launch_environment_is_marked(look_up, NULL);
 }
 
-int exec_program(const struct exec_options *options, char **program)
+/* Until every variable of this task is set. */
+static int serve_task(const struct exec_options *options, char **program)
 {
+	const bool wanted = options->pmix && exec_source_has_server() &&
+			    !leaves_pmix(options, program);
+	struct launch_environment env = {0};
 	struct launch_error err = {""};
 	struct exec_pmix *pmix = NULL;
-	int r;
+	char **kept = keep_environment();
+	int r = kept ? 0 : -ENOMEM;
 
-	if (options->settings.on && !is_served()) {
-		bool wanted = options->pmix && exec_source_has_server() &&
-			      !leaves_pmix(options, program);
-
+	if (r == 0)
 		r = exec_source_connect(&pmix, wanted, options->timeout,
 					options->settings.verbose ? say : NULL, &err);
-		if (r == 0)
-			r = prepare(options, pmix, &err);
-		if (r) {
-			fail(pmix, r, &err);
-			return EXEC_FAILED;
-		}
-		exec_pmix_close(&pmix);
+	if (r == 0)
+		r = prepare(options, pmix, &env, &err);
+	if (r == 0) {
+		environ = kept;
+		r = apply(&env, &err);
 	}
+	if (r)
+		fail(pmix, r, &err);
+	else
+		exec_pmix_close(&pmix);
+	launch_environment_clear(&env);
+	return r;
+}
+
+int exec_program(const struct exec_options *options, char **program)
+{
+	if (options->settings.on && !is_served() && serve_task(options, program))
+		return EXEC_FAILED;
 	return become(program);
 }

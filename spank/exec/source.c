@@ -29,11 +29,35 @@ struct exec_variable {
 	char *value;
 };
 
+static bool is_job(const char *variable, unsigned long job_id)
+{
+	const char *value = getenv(variable);
+
+	return value && strtoul(value, NULL, 10) == job_id;
+}
+
+/*
+ * Of a step of Slurm's in which this one was started: srun --mpi=none hands on what is
+ * there. A heterogeneous step has the number of the first component's job.
+ */
+static bool is_outer(const char *name)
+{
+	const char *step_id = getenv("SLURM_STEP_ID");
+	unsigned long job_id;
+	char *end;
+
+	if (strncmp(name, SLURM_PREFIX, strlen(SLURM_PREFIX)) != 0 || !step_id)
+		return false;
+	job_id = strtoul(name + strlen(SLURM_PREFIX), &end, 10);
+	return *end != '.' || strcmp(end + 1, step_id) != 0 ||
+	       (!is_job("SLURM_JOB_ID", job_id) && !is_job("SLURM_HET_JOB_ID", job_id));
+}
+
 bool exec_source_has_server(void)
 {
 	const char *name = getenv("PMIX_NAMESPACE"), *rank = getenv("PMIX_RANK");
 
-	return name && *name && rank && *rank;
+	return name && *name && rank && *rank && !is_outer(name);
 }
 
 bool exec_source_is_slurm(void)

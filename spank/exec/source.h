@@ -14,7 +14,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Whether a PMIx server has started this process: srun --mpi=pmix, mpirun, prterun. */
+/*
+ * Whether a PMIx server has started this process: srun --mpi=pmix, mpirun, prterun. The
+ * one of a step around this one has not.
+ */
 bool exec_source_has_server(void);
 
 /* Whether that server is Slurm's, which numbers the ranks as SLURM_PROCID. */

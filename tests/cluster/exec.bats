@@ -250,6 +250,37 @@ compare()
 	[[ $output == '<><a b><$HOME><--><-x>' ]]
 }
 
+@test "PMIx: the program has no variable of PMIx that it would not have without" {
+	no_plugin
+	write names <<-'END'
+		#!/bin/bash
+		compgen -e | LC_ALL=C sort
+	END
+	good srun --mpi=pmix -N1 -n1 ./names
+	echo "$output" >"$BATS_TEST_TMPDIR/bare"
+	good srun --mpi=pmix -N1 -n1 srank exec ./names
+	echo "$output" >"$BATS_TEST_TMPDIR/exec"
+	[[ ! $(LC_ALL=C comm -23 "$BATS_TEST_TMPDIR/bare" "$BATS_TEST_TMPDIR/exec") ]]
+	LC_ALL=C comm -13 "$BATS_TEST_TMPDIR/bare" "$BATS_TEST_TMPDIR/exec" >"$BATS_TEST_TMPDIR/more"
+	diff <(grep -v '^SRANK_' "$BATS_TEST_TMPDIR/more") <(printf '%s\n' GROUP_RANK LOCAL_RANK \
+		LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT NNODES NODE_RANK OMP_NUM_THREADS RANK WORLD_SIZE)
+}
+
+@test "PMIx of a step around this one is not its own" {
+	no_plugin
+	write inner <<-'END'
+		#!/bin/bash
+		((SLURM_PROCID)) || exec srun --overlap --mpi=$1 -N2 -n2 "${@:2}"
+	END
+	for mpi in none pmix; do
+		good srun --mpi=pmix -N2 -n2 ./inner "$mpi" srank exec --timeout 20 step-show
+		meets '?'
+		[[ ! $stderr ]]
+	done
+	good srun --mpi=pmix -N2 -n2 ./inner none srank doctor --timeout 20 --strict
+	[[ $output == *'verdict: fine'* ]]
+}
+
 @test "a program that does not start: by what it is told, and with the code of a shell" {
 	no_plugin
 	write plain </dev/null
