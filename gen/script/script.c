@@ -481,6 +481,62 @@ static int check_exit(const struct code *code, const struct shell_program *progr
 	return 0;
 }
 
+/* `trap ... EXIT`, by which signal names it (bash.1, trap). */
+static bool traps_exit(const struct shell_node *command)
+{
+	const struct shell_word *word = command->words;
+
+	if (command->kind != SHELL_COMMAND || command->words_count < 3 ||
+	    !word->literal || strcmp(word->text, "trap") != 0)
+		return false;
+	word = word->next;
+	/* It only prints what there is. */
+	if (word->literal && strcmp(word->text, "-p") == 0)
+		return false;
+	while ((word = word->next)) {
+		if (word->literal &&
+		    (strcasecmp(word->text, "EXIT") == 0 || strcmp(word->text, "0") == 0))
+			return true;
+	}
+	return false;
+}
+
+/* A command of LIST, in this shell itself, that traps the shell's end. */
+static const struct shell_node *find_trap(const struct shell_node *list)
+{
+	for (; list; list = list->next) {
+		const struct shell_node *found = NULL;
+
+		if (list->background)
+			continue;
+		if (traps_exit(list))
+			return list;
+		if (list->kind != SHELL_SUBSHELL && list->kind != SHELL_FUNCTION &&
+		    list->kind != SHELL_PIPELINE)
+			found = find_trap(list->children);
+		if (found)
+			return found;
+	}
+	return NULL;
+}
+
+/* A shell has one trap for its end, and teardown runs by it. */
+static int check_trap(const struct code *code, const struct shell_program *program)
+{
+	const struct shell_node *trap;
+
+	if (!code->before || !code->work->spec->teardown.given)
+		return 0;
+	trap = find_trap(program->list);
+	if (!trap)
+		return 0;
+	tell_code(code, DIAG_ERROR, trap->range.begin, trap->range.end,
+		  "put what it runs into teardown",
+		  "%s sets a trap for EXIT in the place of that by which teardown runs",
+		  code->name);
+	return -EINVAL;
+}
+
 /* The code can be read to its end, ends in itself, and lets the script go on. */
 static int check_code(struct code *code)
 {
@@ -508,7 +564,9 @@ static int check_code(struct code *code)
 		return 0;
 	if (kind == SHELL_FINE) {
 		rc = check_end(code);
-		return rc < 0 ? rc : check_exit(code, &program);
+		if (rc == 0)
+			rc = check_exit(code, &program);
+		return rc < 0 ? rc : check_trap(code, &program);
 	}
 	open = kind == SHELL_UNEXPECTED && program.fault.range.begin >= code->length;
 	/* Only extglob, set in a line before, makes words of what are none otherwise. */

@@ -136,6 +136,21 @@ tells() {
 	END
 }
 
+@test "a trap that would take the place of teardown's" {
+	local code
+	for code in 'trap cleanup EXIT' "if true; then trap 'rm -f x' INT EXIT; fi" 'cd / && trap - 0'; do
+		tells -s:1: error script-code -s "setup=$code" -s 'teardown=rm -f lock'
+		[[ $output == *'setup sets a trap for EXIT in the place of that by which teardown runs'* ]]
+		# Without one it is the user's own.
+		srank gen job.yaml -s "setup=$code" >out 2>words
+		[[ -s out && ! -s words ]]
+	done
+	for code in '(trap cleanup EXIT)' 'trap cleanup INT' 'trap -p EXIT' 'f() { trap cleanup EXIT; }' 'trap'; do
+		srank gen job.yaml -s "setup=$code" -s 'teardown=rm -f lock' >out 2>words
+		[[ -s out && ! -s words ]]
+	done
+}
+
 @test "a site's own lines are told in the profile" {
 	printf 'plugin: yes\nsetup: |\n  echo one\n  export MASTER_ADDR=localhost\n' >site.yaml
 	run srank gen job.yaml --site site.yaml
