@@ -75,6 +75,21 @@ static int check_names(struct plan_work *work)
 }
 
 /* GPUs have keys of their own, from which tasks and CPUs follow. */
+static void fix_gres(struct plan_work *work, const char *text)
+{
+	const char *type = text[3] == ':' ? text + 4 : "";
+	const char *colon = strchr(type, ':');
+	const char *count = colon ? colon + 1 : type;
+
+	if (!count[0] || count[strspn(count, "0123456789")])
+		diag_fix(work->diag, "gpus_per_node: COUNT");
+	else if (colon)
+		diag_fix(work->diag, "gpus_per_node: %s and gpu_type: %.*s", count,
+			 (int)(colon - type), type);
+	else
+		diag_fix(work->diag, "gpus_per_node: %s", count);
+}
+
 static int check_gres(struct plan_work *work)
 {
 	const struct spec_value *gres = &work->spec->resources.gres;
@@ -91,9 +106,39 @@ static int check_gres(struct plan_work *work)
 			work->diag, DIAG_ERROR, "plan-value", &gres->items[i].place,
 			"gres `%.60s` asks for GPUs, which gpus_per_node and gpu_type do",
 			gres->items[i].text);
+		fix_gres(work, text);
 		rc = -EINVAL;
 	}
 	return rc;
+}
+
+/* Names with commas between; sbatch takes any text, and slurmctld finds no such name. */
+static int check_partition(struct plan_work *work)
+{
+	const struct spec_value *partition = &work->spec->batch.partition;
+	static const char odd[] = " \t[]'\"";
+	char names[128];
+	size_t used = 0;
+
+	if (!partition->given || !strpbrk(partition->text, odd))
+		return 0;
+	diag_add(work->diag, DIAG_ERROR, "plan-value", &partition->place,
+		 "partition: '%.60s' is no name of a partition, nor several with commas "
+		 "between",
+		 partition->text);
+	/* `a, b`, `[a, b]` and `a b` are meant so. */
+	for (const char *c = partition->text; *c && used + 1 < sizeof(names); c++) {
+		const bool between = strchr(odd, *c) || *c == ',';
+
+		if (!between)
+			names[used++] = *c;
+		else if (used > 0 && names[used - 1] != ',')
+			names[used++] = ',';
+	}
+	while (used > 0 && names[used - 1] == ',')
+		used--;
+	diag_fix(work->diag, "partition: %.*s", (int)used, names);
+	return -EINVAL;
 }
 
 /* COUNT[@TIME] (sbatch.1, --switches). */
@@ -212,7 +257,7 @@ int plan_check_nodelist(struct plan_work *work)
 int plan_check_values(struct plan_work *work)
 {
 	static int (*const parts[])(struct plan_work *) = {
-		check_lone_keys, check_names, check_gres,
+		check_lone_keys, check_names, check_gres,  check_partition,
 		check_switches,  check_times, check_lists,
 	};
 	int result = 0;

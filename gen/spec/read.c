@@ -121,14 +121,21 @@ static int read_name(struct reader *reader, const struct spec_field *field,
 	return 0;
 }
 
-/* TYPE:COUNT, as sbatch has it for GPUs. */
+/* [TYPE:]COUNT, as sbatch has it for GPUs, and --gres=gpu:[TYPE:]COUNT. */
 static void fix_typed_count(const struct reader *reader, const struct spec_field *field,
 			    const char *text)
 {
-	const char *colon = strchr(text, ':');
+	const char *colon;
 
-	if (strncmp(field->name, "gpus", 4) != 0 || !colon || colon == text ||
-	    !colon[1] || colon[1 + strspn(colon + 1, "0123456789")])
+	if (strncmp(text, "gpu:", 4) == 0)
+		text += 4;
+	colon = strchr(text, ':');
+	if (strncmp(field->name, "gpus", 4) != 0)
+		return;
+	if (!colon && text[0] && !text[strspn(text, "0123456789")])
+		diag_fix(reader->diag, "%s: %s", field->name, text);
+	if (!colon || colon == text || !colon[1] || strchr(text, ',') ||
+	    colon[1 + strspn(colon + 1, "0123456789")])
 		return;
 	diag_fix(reader->diag, "%s: %s and gpu_type: %.*s", field->name, colon + 1,
 		 (int)(colon - text), text);

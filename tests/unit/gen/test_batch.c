@@ -244,6 +244,10 @@ static void faults(void **state)
 		{"batch: {time: 10, time_min: 20}",
 		 "job.yaml:3:29: error: time_min 20 is longer than time 10 "
 		 "[plan-value]\n"},
+		{"batch: {partition: 'a, [b] c'}",
+		 "job.yaml:3:20: error: partition: 'a, [b] c' is no name of a "
+		 "partition, nor several with commas between [plan-value]\n"
+		 "  fix: partition: a,b,c\n"},
 		{"batch: {nodelist: 'n[1-2', exclude: m7}",
 		 "job.yaml:3:19: error: nodelist: 'n[1-2' is not a list of nodes, as "
 		 "n[1-4],m7 [plan-value]\n"},
@@ -351,6 +355,8 @@ static void placeholders_that_are_misspelt(void **state)
 		assert_int_equal(job.diag.warnings, rows[i].message ? 1 : 0);
 		if (rows[i].message)
 			assert_string_equal(job.diag.items[0].message, rows[i].message);
+		if (rows[i].message)
+			assert_text(job.diag.items[0].fix, rows[i].fix);
 		job_clear(&job);
 	}
 }
@@ -457,12 +463,19 @@ static void gres_and_switches(void **state)
 {
 	static const struct {
 		const char *resources, *message; /* NULL: fine */
+		const char *fix;
 	} rows[] = {
 		{"gres: [nvme:1, 'tape:lto:2']", NULL},
-		{"gres: gpu:4", "gres `gpu:4` asks for GPUs, which gpus_per_node and "
-				"gpu_type do"},
+		{"gres: gpu:4",
+		 "gres `gpu:4` asks for GPUs, which gpus_per_node and gpu_type do",
+		 "gpus_per_node: 4"},
+		{"gres: gres/gpu:a100:4",
+		 "gres `gres/gpu:a100:4` asks for GPUs, which gpus_per_node and gpu_type "
+		 "do",
+		 "gpus_per_node: 4 and gpu_type: a100"},
 		{"gres: [gpu]",
-		 "gres `gpu` asks for GPUs, which gpus_per_node and gpu_type do"},
+		 "gres `gpu` asks for GPUs, which gpus_per_node and gpu_type do",
+		 "gpus_per_node: COUNT"},
 		{"gres: gpus:1", NULL},
 		{"switches: 2", NULL},
 		{"switches: '1@12:00:00'", NULL},

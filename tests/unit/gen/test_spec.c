@@ -513,6 +513,14 @@ static void faults(void **state)
 		 "[spec-unknown-key]\n"
 		 "  fix: gpus_per_node with ntasks_per_node, whose quotient it is; "
 		 "binding.gpus says which of them a task sees\n"},
+		/* As behind --gres. */
+		{"resources: {gpus_per_node: 'gpu:8', gpus: 'gpu:a100:16'}\n",
+		 "job.yaml:1:28: error: gpus_per_node: 'gpu:8' is not a whole number of "
+		 "at least 0 [spec-value]\n"
+		 "  fix: gpus_per_node: 8\n"
+		 "job.yaml:1:43: error: gpus: 'gpu:a100:16' is not a whole number of at "
+		 "least 0 [spec-value]\n"
+		 "  fix: gpus: 16 and gpu_type: a100\n"},
 		{"mmdet: {config: c, cfg_options: {a: {b: 1}, c=d: 2, '': 3}}\n",
 		 "job.yaml:1:37: error: cfg_options: the value of a must be a text, or a "
 		 "list of texts [spec-type]\n"
