@@ -28,7 +28,7 @@ setup()
 		mpi=(--mpi=pmix)
 	else
 		mpi=()
-		[[ $BATS_TEST_DESCRIPTION != *PMIx* ]] ||
+		[[ $BATS_TEST_DESCRIPTION != PMIx:* ]] ||
 			skip 'SKIPPED, NOT PASSED: this Slurm has no PMIx plugin'
 	fi
 	step=("${mpi[@]}" -N2 --ntasks-per-node=2 --nodelist='node1,node2' --gres=gpu:2)
@@ -69,9 +69,10 @@ hosts()
 	write hosts <<-END
 		#!/bin/bash
 		[[ \$SLURMD_NODENAME == node2 ]] || exec "\$@"
-		sed '$1' /etc/hosts >/tmp/hosts
+		# Of this task alone.
+		sed '$1' /etc/hosts >/tmp/hosts.\$\$
 		exec unshare --user --map-current-user --keep-caps --mount sh -c \\
-			'mount --bind /tmp/hosts /etc/hosts && exec "\$@"' hosts "\$@"
+			'mount --bind "\$0" /etc/hosts && exec "\$@"' /tmp/hosts.\$\$ "\$@"
 	END
 	user env SLURMD_NODENAME=node2 ./hosts true ||
 		skip 'SKIPPED, NOT PASSED: this kernel has no user namespaces'
@@ -184,7 +185,7 @@ finds()
 	finds 'error: node1 and node2: /tmp/caf\\xe9\\x1b\[2J: No such file or directory [[]tree-unreadable]'
 }
 
-@test "a name that does not resolve, is the node itself, or is another address" {
+@test "PMIx: a name that does not resolve, is the node itself, or is another address" {
 	hosts 's/.*node1.*//'
 	examine 1 srun "${step[@]}" ./hosts srank doctor
 	finds 'error: node2: node1 does not resolve: *[[]address-unresolved]'
@@ -428,9 +429,9 @@ second()
 	finds
 	submit <<-'END'
 		#!/bin/bash
-		#SBATCH -w node1 -N1 -n1 --gpus-per-node=4 -c2
+		#SBATCH -w node1 -N1 -n1 --gpus-per-node=4
 		#SBATCH hetjob
-		#SBATCH -w node2,node3 -N2 --ntasks-per-node=2 --gpus-per-node=2
+		#SBATCH -w node2,node3 -N2 -n4 --ntasks-per-node=2 --gpus-per-node=2
 		srun --mpi=none --het-group=0,1 bash -c '
 			[ $SLURM_PROCID != 4 ] || exec taskset -c 0 srank doctor
 			exec srank doctor --launcher torch'
