@@ -6,6 +6,7 @@
 
 #include <ctype.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LL "%" PRId64
@@ -287,6 +288,27 @@ static void mask(struct rules *rules, const struct check_assignment *set)
 			because(rules, step);
 		return;
 	}
+	/* What is no number ends the list (CUDA C++ Programming Guide, Environment
+	 * Variables): there is no GPU at all. */
+	if (set->value.constant && strcasecmp(set->value.text, "all") == 0 &&
+	    (!batch || step || reaches_batch(model, set))) {
+		if (rules_tell_as(
+			    rules, RULE_CUDA_MASK_FIXED, DIAG_ERROR, set->range,
+			    "CUDA_VISIBLE_DEVICES=%s hides every GPU: it is a list of "
+			    "numbers",
+			    set->value.text))
+			rules_fix(rules, "leave the line out");
+		return;
+	}
+	if (batch && !step && check_value_expands(&set->value, "SLURM_LOCALID") &&
+	    !reaches_batch(model, set) && reaches_step(model, set)) {
+		if (rules_tell(
+			    rules, RULE_CUDA_MASK_FIXED, set->range,
+			    "$SLURM_LOCALID is 0 in the batch shell, and steps get their "
+			    "own CUDA_VISIBLE_DEVICES, so this has no effect"))
+			rules_fix(rules, "leave it out, or set it inside the step");
+		return;
+	}
 	if (!is_list(&set->value) || model->jobs[0].whole)
 		return;
 	if (batch && !step && !reaches_batch(model, set)) {
@@ -308,6 +330,25 @@ static void mask(struct rules *rules, const struct check_assignment *set)
 		   set->value.text);
 }
 
+/* 0,1,2: all that the first mask leaves, if it is the same; or not known, as of $LIST. */
+static bool is_all_in_order(const struct check_value *value)
+{
+	const char *at = value->text;
+
+	if (!value->constant)
+		return value->expansions_count != 1 ||
+		       value->expansions[0].kind == CHECK_SUBSTITUTE;
+	for (unsigned long next = 0;; next++) {
+		char *end;
+
+		if (strtoul(at, &end, 10) != next || end == at)
+			return false;
+		if (!*end)
+			return true;
+		at = end + 1;
+	}
+}
+
 static void two_masks(struct rules *rules, const struct check_launch *launch)
 {
 	const struct check_assignment *rocr =
@@ -324,7 +365,7 @@ static void two_masks(struct rules *rules, const struct check_launch *launch)
 
 		if (!set || set->unset || set->export == CHECK_KEPT || !set->value.text ||
 		    !rocr->value.text || strcmp(set->value.text, rocr->value.text) != 0 ||
-		    strcmp(set->value.text, "0") == 0 || set->value.length == 0)
+		    set->value.length == 0 || is_all_in_order(&set->value))
 			continue;
 		if (rules_tell(rules, RULE_TWO_DEVICE_MASKS, set->range,
 			       "%s=%s counts the devices that ROCR_VISIBLE_DEVICES=%s "

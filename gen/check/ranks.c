@@ -193,7 +193,8 @@ static void gpu(struct rules *rules, const struct check_launch *launch)
 	/* A program may have other ideas of what its option means. */
 	number = (struct check_number){0};
 	if (find_told(launch, CHECK_KEY_DEVICE, CHECK_VARIABLES, &told) &&
-	    device_number(told.value, &number))
+	    (device_number(told.value, &number) ||
+	     bounds(rules->model, told.value, &number)))
 		one_gpu(rules, &told, &number, tasks, visible, DIAG_WARNING);
 }
 

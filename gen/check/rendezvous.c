@@ -281,7 +281,7 @@ static bool picks_nodes(const struct check_model *model)
 /* The own name of a host, which is another one on each. */
 static void own_name(struct rules *rules, const char *name,
 		     const struct check_expansion *expansion, struct script_range where,
-		     int64_t nodes)
+		     int64_t nodes, bool branch)
 {
 	const bool in_step = expansion->shell && expansion->shell->where == CHECK_STEP;
 	/* srun copies HOSTNAME, so that one is the batch host's everywhere. */
@@ -300,7 +300,7 @@ static void own_name(struct rules *rules, const char *name,
 			   "picks "
 			   "its nodes",
 			   name);
-	else if (!copied)
+	else if (!copied && !branch)
 		rules_tell(rules, RULE_STEP_HOSTNAME_MASTER, where,
 			   "each of " LL " nodes takes itself for the master", nodes);
 }
@@ -339,7 +339,16 @@ static const bool *listened_at(struct rules *rules)
 struct teller {
 	const struct check_step *step; /* that it is for; NULL: not known */
 	bool listens;                  /* rank 0 does so there */
+	bool branch;                   /* other tasks get another one */
 };
+
+/* `if [ $SLURM_NODEID -eq 0 ]; then X=$(hostname); else X=...; fi` in a step. */
+static bool is_one_branch(const struct check_assignment *set,
+			  const struct check_assignment *other)
+{
+	return other && other->conditional && other->shell == set->shell &&
+	       set->conditional && set->shell->where == CHECK_STEP;
+}
 
 /* Several hosts, or one that rank 0 does not run on. */
 static void picked_host(struct rules *rules, const char *name,
@@ -406,7 +415,7 @@ static void expanded_address(struct rules *rules, const char *name,
 		falls_back(rules, expansion, nodes);
 		if (!inside(model, expansion, asks_slurm) &&
 		    inside(model, expansion, own_host))
-			own_name(rules, name, expansion, where, nodes);
+			own_name(rules, name, expansion, where, nodes, teller->branch);
 		all_addresses(rules, name, expansion, where);
 		return;
 	}
@@ -423,7 +432,7 @@ static void expanded_address(struct rules *rules, const char *name,
 			   "need not "
 			   "be rank 0's");
 	} else if (strcmp(of, "SLURMD_NODENAME") == 0 || strcmp(of, "HOSTNAME") == 0) {
-		own_name(rules, name, expansion, where, nodes);
+		own_name(rules, name, expansion, where, nodes, teller->branch);
 	} else if (is_nodelist(of)) {
 		if (nodes > 1 && (!expansion->op || !*expansion->op))
 			rules_tell(rules, RULE_HAND_PARSED_NODELIST, where,
@@ -535,16 +544,23 @@ static void addresses(struct rules *rules)
 	const struct check_model *model = rules->model;
 	const uint32_t *reach = assigned(rules, names);
 	const bool *listened = listened_at(rules);
+	const struct check_assignment *last = NULL;
 
 	if (!reach || !listened)
 		return;
-	for (size_t i = 0; i < model->assignments_count; i++) {
+	/* Backwards, so that the one behind is known. */
+	for (size_t i = model->assignments_count; i-- > 0;) {
 		const struct check_assignment *set = model->assignments[i];
+		const bool branch =
+			is_one_branch(set, set->earlier) || is_one_branch(set, last);
 
-		if (set->shell->where != CHECK_ELSEWHERE && !set->unset && !set->opaque &&
-		    is_one_of(names, set->name))
+		if (!is_one_of(names, set->name))
+			continue;
+		if (strcmp(set->name, names[0]) == 0)
+			last = set;
+		if (set->shell->where != CHECK_ELSEWHERE && !set->unset && !set->opaque)
 			address(rules, set->name, &set->value, set->range,
-				&(struct teller){set->shell->step, listened[i]});
+				&(struct teller){set->shell->step, listened[i], branch});
 	}
 	for (size_t i = 0; i < model->launches_count; i++) {
 		const struct check_launch *launch = model->launches[i];

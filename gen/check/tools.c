@@ -824,7 +824,6 @@ static const struct {
 	{"accelerate.commands.launch", "accelerate-launch"},
 	{"accelerate.commands.accelerate_cli", "accelerate"},
 	{"deepspeed.launcher.runner", "deepspeed"},
-	{"deepspeed.launcher.launch", "deepspeed"},
 	{"colossalai.cli", "colossalai"},
 	{"composer.cli.launcher", "composer"},
 };
