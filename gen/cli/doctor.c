@@ -17,6 +17,7 @@ enum {
 	OPTION_TREE = 0x100,
 	OPTION_JSON,
 	OPTION_STRICT,
+	OPTION_BANDWIDTH,
 	OPTION_ADDR,
 	OPTION_PORT,
 	OPTION_SRANK,
@@ -62,6 +63,9 @@ static void take(int val, void *arg)
 	case OPTION_STRICT:
 		call->doctor.strict = true;
 		break;
+	case OPTION_BANDWIDTH:
+		call->doctor.bandwidth = true;
+		break;
 	case OPTION_TIMEOUT:
 		if (!cli_timeout_take(call->command, TIMEOUT_MAX, optarg,
 				      &call->doctor.timeout))
@@ -90,6 +94,7 @@ enum cli_exit cli_doctor(const struct cli_command *command, int argc, char **arg
 		{"tree", required_argument, NULL, OPTION_TREE},
 		{"json", no_argument, NULL, OPTION_JSON},
 		{"strict", no_argument, NULL, OPTION_STRICT},
+		{"bandwidth", no_argument, NULL, OPTION_BANDWIDTH},
 		{"launcher", required_argument, NULL, 'l'},
 		{"gpus", required_argument, NULL, 'g'},
 		{"addr", required_argument, NULL, OPTION_ADDR},

@@ -80,6 +80,7 @@ const struct cli_command cli_commands[] = {
 	 "      --tree PATH            is the file or folder the same on all nodes? may be repeated\n"
 	 "      --json                 print the report as one JSON object\n"
 	 "      --strict               warnings are problems, too\n"
+	 "      --bandwidth            measure how much goes from each node to the next; takes PMIx\n"
 	 "  -l, --launcher L           as `srank launchers` lists them\n"
 	 "  -g, --gpus MODE            order (default), mask, first, map:LIST, none\n"
 	 "      --port N               MASTER_PORT\n"

@@ -5,6 +5,8 @@
  */
 #include "spank/exec/agree.h"
 
+#include "spank/exec/source.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -196,7 +198,7 @@ int exec_agree(struct exec_pmix *pmix, const struct launch_task *task,
 		failed = put_port(pmix, task, err);
 	r = exec_agree_put_cpus(pmix, facts, err);
 	if (r == 0)
-		r = exec_pmix_fence(pmix, seconds, err);
+		r = exec_source_fence(pmix, facts, seconds, err);
 	if (r == -ETIMEDOUT)
 		return name_missing(pmix, facts, seconds, err);
 	if (r == 0)

@@ -214,8 +214,11 @@ static void put_mesh(struct patient *patient, FILE *out)
 	struct launch_error ignored = {""};
 
 	if (exec_layout_read(&layout, patient->pmix, &ignored) == 0 &&
-	    patient->facts.rank < layout.ntasks)
+	    patient->facts.rank < layout.ntasks) {
 		exec_meeting_mesh(&patient->meeting, patient->pmix, &layout, out);
+		if (patient->doctor->bandwidth)
+			exec_meeting_load(&patient->meeting, patient->pmix, &layout, out);
+	}
 	exec_layout_clear(&layout);
 }
 
@@ -278,7 +281,7 @@ static char *fetch_listing(const struct patient *patient,
 			   const struct exec_record *record)
 {
 	struct exec_target target = {
-		.token = exec_meeting_token(&patient->meeting),
+		.token = patient->meeting.tokens.secret,
 		.op = EXEC_WIRE_LISTING,
 	};
 
@@ -387,7 +390,22 @@ static unsigned int working_time(const struct patient *patient)
 {
 	return (patient->meshed ? patient->seconds : patient->call) +
 	       exec_meeting_time(&patient->meeting, patient->meshed) +
+	       (patient->doctor->bandwidth ? EXEC_MEET_TIME / 1000 : 0) +
 	       (patient->doctor->trees_count ? TREES_TIME : 0);
+}
+
+static int listen_to_all(struct patient *patient, struct launch_error *err)
+{
+	const struct exec_meeting *meeting = &patient->meeting;
+	const uint32_t records =
+		patient->facts.rank == 0 ? RECORDS_ROOM * patient->facts.ntasks : 0;
+	int r;
+
+	if (patient->server || !meeting->sockets_count)
+		return 0;
+	r = exec_server_start(&patient->server, meeting->sockets, meeting->sockets_count,
+			      &meeting->tokens, records);
+	return r ? launch_error_set(err, r, "cannot listen: %s", strerror(-r)) : 0;
 }
 
 /* ---- with PMIx ---- */
@@ -396,24 +414,23 @@ static int meet(struct patient *patient, struct launch_error *err)
 {
 	struct exec_meeting *meeting = &patient->meeting;
 	struct exec_pmix *pmix = patient->pmix;
-	int r = exec_meeting_put(meeting, pmix, err);
+	/* Before the fence, which PMIx may end for some earlier than for others. */
+	int r = listen_to_all(patient, err);
 
+	if (r == 0)
+		r = exec_meeting_put(meeting, pmix, err);
 	if (r == 0)
 		r = exec_agree_put_cpus(pmix, &patient->facts, err);
 	if (r == 0)
-		r = exec_pmix_fence(pmix, patient->seconds, err);
+		r = exec_source_fence(pmix, &patient->facts, patient->seconds, err);
 	if (r == 0)
 		r = exec_meeting_get(meeting, pmix, err);
 	if (r == 0)
 		r = exec_agree_get_cpus(pmix, &patient->facts, patient->masks, err);
 	patient->meshed = r == 0;
-	if (r || !meeting->sockets_count)
-		return r;
-	r = exec_server_start(
-		&patient->server, meeting->sockets, meeting->sockets_count,
-		&meeting->tokens,
-		patient->facts.rank == 0 ? RECORDS_ROOM * patient->facts.ntasks : 0);
-	return r ? launch_error_set(err, r, "cannot listen: %s", strerror(-r)) : 0;
+	if (r == 0 && patient->server)
+		exec_server_trust(patient->server, meeting->tokens.secret);
+	return r;
 }
 
 /* By the rank that each says it is. */
@@ -601,17 +618,14 @@ static int examine_alone(struct patient *patient, struct launch_error *err)
 {
 	struct exec_meeting *meeting = &patient->meeting;
 	struct sockaddr_storage reached = {0};
-	int r = 0;
+	int r;
 
 	/* With one mask of several each task would choose by rules of its own. */
 	if (patient->facts.local_size == 1)
 		launch_cpuset_affinity(0, &patient->masks[0]);
-	if (meeting->sockets_count)
-		r = exec_server_start(&patient->server, meeting->sockets,
-				      meeting->sockets_count, &meeting->tokens,
-				      RECORDS_ROOM * patient->facts.ntasks);
+	r = listen_to_all(patient, err);
 	if (r)
-		return launch_error_set(err, r, "cannot listen: %s", strerror(-r));
+		return r;
 	/* After that: a slow resolver here is not to keep the others waiting. */
 	exec_meeting_alone(meeting);
 	find_environment(patient);

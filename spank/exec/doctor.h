@@ -14,6 +14,7 @@ struct exec_doctor {
 	bool pmix;                /* use it where there is a server */
 	bool json;                /* the report as one JSON object */
 	bool strict;              /* warnings count, too */
+	bool bandwidth;           /* measure it; takes PMIx */
 	unsigned int timeout;     /* seconds to wait for the other ranks; 0: as usual */
 	const char *const *trees; /* to be compared; TREES_COUNT of them */
 	uint32_t trees_count;

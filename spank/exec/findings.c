@@ -42,6 +42,9 @@
 /* Nodes of a step that srun serves by one port: src/api/step_launch.c of Slurm. */
 #define NODES_PER_PORT 48
 
+/* A link as slow as this is no chance: it is of the last generation, or worse. */
+#define SLOW_FACTOR 3
+
 enum id {
 	RANKS_MISSING,
 	PMIX_APART,
@@ -56,6 +59,7 @@ enum id {
 	NOT_TESTED,
 	ADDRESS_DIFFERS,
 	MESH,
+	SLOW_LINK,
 	INTERFACE_MISSING,
 	INTERFACE_LOOPBACK,
 	INTERFACE_OTHER,
@@ -154,6 +158,12 @@ const struct exec_rule exec_rules[] = {
 		  "connect any two ranks",
 		  "open all ports between compute nodes, or leave the nodes out: "
 		  "sbatch --exclude"},
+	[SLOW_LINK] =
+		{"slow-link", EXEC_WARNING,
+		 "a cable, port or switch that works below its speed, another "
+		 "interface than the others', or other jobs' traffic",
+		 "measure again, and leave the node out (sbatch --exclude) while it "
+		 "stays so; ethtool INTERFACE shows its speed"},
 	[INTERFACE_MISSING] = {"interface-missing", EXEC_ERROR,
 			       "names of interfaces differ from host to host, and the "
 			       "variable has none of this one's that is up",
@@ -964,6 +974,48 @@ static void find_interfaces(struct judge *judge)
 	}
 }
 
+static int by_number(const void *a, const void *b)
+{
+	const int64_t *one = a, *other = b;
+
+	return (*one > *other) - (*one < *other);
+}
+
+/* What half of the nodes, of two nodes the faster one, send at least; 0: not known. */
+static int64_t usual_rate(const struct judge *judge)
+{
+	int64_t *rates = calloc(judge->nodes_count + 1, sizeof(*rates)), usual = 0;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; rates && i < judge->nodes_count; i++) {
+		rates[count] = number(judge->nodes[i], "load.rate");
+		count += rates[count] > 0;
+	}
+	if (count) {
+		qsort(rates, count, sizeof(*rates), by_number);
+		usual = rates[count / 2];
+	}
+	free(rates);
+	return usual;
+}
+
+static void find_slow_links(struct judge *judge)
+{
+	const int64_t usual = usual_rate(judge);
+
+	for (uint32_t i = 0; i < judge->nodes_count; i++) {
+		const struct exec_record *node = judge->nodes[i];
+		int64_t rate = number(node, "load.rate");
+
+		if (rate > 0 && rate < usual / SLOW_FACTOR)
+			found(judge, SLOW_LINK, node_of(node),
+			      "%.2f Gbit/s go to %s, and half of the nodes send %.2f or "
+			      "more",
+			      (double)rate * 8 / 1e9, exec_record_text(node, "load.node"),
+			      (double)usual * 8 / 1e9);
+	}
+}
+
 static void find_skew(struct judge *judge)
 {
 	for (uint32_t i = 0; i < judge->nodes_count; i++) {
@@ -1442,9 +1494,10 @@ static int by_severity(const void *a, const void *b)
 void exec_judge(struct exec_verdict *verdict, const struct exec_world *world)
 {
 	static void (*const rules[])(struct judge * judge) = {
-		find_missing, find_step,    find_identities, find_port,   find_reach,
-		find_address, find_mesh,    find_interfaces, find_skew,   find_gpus,
-		find_cpus,    find_binding, find_memory,     find_limits, find_shm,
+		find_missing,    find_step,    find_identities, find_port,
+		find_reach,      find_address, find_mesh,       find_slow_links,
+		find_interfaces, find_skew,    find_gpus,       find_cpus,
+		find_binding,    find_memory,  find_limits,     find_shm,
 	};
 	struct judge judge = {.verdict = verdict, .world = world};
 

@@ -363,11 +363,6 @@ int exec_meeting_get(struct exec_meeting *meeting, struct exec_pmix *pmix,
 
 /* ---- trying ---- */
 
-uint64_t exec_meeting_token(const struct exec_meeting *meeting)
-{
-	return meeting->tokens.secret ? meeting->tokens.secret : meeting->tokens.step;
-}
-
 static void sleep_ms(uint32_t milliseconds)
 {
 	const struct timespec time = {milliseconds / 1000,
@@ -422,7 +417,7 @@ static const struct exec_target *try_addresses(const struct exec_meeting *meetin
 	for (uint32_t i = 0; i < count; i++) {
 		targets[i].address = meeting->master.address[i];
 		exec_address_set_port(&targets[i].address, meeting->open_port);
-		targets[i].token = exec_meeting_token(meeting);
+		targets[i].token = meeting->tokens.step;
 		targets[i].op = EXEC_WIRE_PING;
 	}
 	exec_reach(targets, count, EXEC_MEET_TIME);
@@ -485,7 +480,7 @@ bool exec_meeting_send(const struct exec_meeting *meeting,
 	for (size_t way = 0; way < sizeof(ways) / sizeof(*ways); way++) {
 		struct exec_target target = {
 			.address = *ways[way],
-			.token = exec_meeting_token(meeting),
+			.token = meeting->tokens.step,
 			.op = EXEC_WIRE_RECORD,
 			.text = text,
 		};
@@ -574,7 +569,7 @@ static void choose_nodes(struct mesh *mesh, uint32_t here)
 
 /* All at once: one that cannot be had is not to hold up the others. */
 static int find_targets(const struct exec_meeting *meeting, struct exec_pmix *pmix,
-			struct mesh *mesh)
+			enum exec_wire_op op, struct mesh *mesh)
 {
 	uint32_t *leaders = find_leaders(mesh->layout);
 	uint32_t *ranks = calloc(mesh->count + 1, sizeof(*ranks));
@@ -587,8 +582,8 @@ static int find_targets(const struct exec_meeting *meeting, struct exec_pmix *pm
 		r = exec_pmix_gather(pmix, KEY_MESH, ranks, mesh->count, ADDRESSES_TIME,
 				     texts);
 	for (uint32_t i = 0; r == 0 && i < mesh->count; i++) {
-		mesh->targets[i].token = exec_meeting_token(meeting);
-		mesh->targets[i].op = EXEC_WIRE_PING;
+		mesh->targets[i].token = meeting->tokens.step;
+		mesh->targets[i].op = op;
 		if (texts[i])
 			exec_meeting_parse(texts[i], &mesh->targets[i].address);
 		free(texts[i]);
@@ -599,24 +594,55 @@ static int find_targets(const struct exec_meeting *meeting, struct exec_pmix *pm
 	return r;
 }
 
+static bool open_mesh(struct mesh *mesh, const struct exec_layout *layout)
+{
+	*mesh = (struct mesh){
+		.layout = layout,
+		.nodes = calloc(layout->nnodes, sizeof(*mesh->nodes)),
+		.targets = calloc(layout->nnodes, sizeof(*mesh->targets)),
+	};
+	return mesh->nodes && mesh->targets;
+}
+
+static void close_mesh(struct mesh *mesh)
+{
+	free(mesh->nodes);
+	free(mesh->targets);
+}
+
 void exec_meeting_mesh(const struct exec_meeting *meeting, struct exec_pmix *pmix,
 		       const struct exec_layout *layout, FILE *out)
 {
-	struct mesh mesh = {
-		.layout = layout,
-		.nodes = calloc(layout->nnodes, sizeof(*mesh.nodes)),
-		.targets = calloc(layout->nnodes, sizeof(*mesh.targets)),
-	};
+	struct mesh mesh;
 
-	if (mesh.nodes && mesh.targets) {
+	if (open_mesh(&mesh, layout)) {
 		choose_nodes(&mesh, layout->node_of[meeting->facts->rank]);
-		if (find_targets(meeting, pmix, &mesh) == 0) {
+		if (find_targets(meeting, pmix, EXEC_WIRE_PING, &mesh) == 0) {
 			exec_reach(mesh.targets, mesh.count, EXEC_MEET_TIME);
 			put_mesh(&mesh, out);
 		}
 	}
-	free(mesh.nodes);
-	free(mesh.targets);
+	close_mesh(&mesh);
+}
+
+void exec_meeting_load(const struct exec_meeting *meeting, struct exec_pmix *pmix,
+		       const struct exec_layout *layout, FILE *out)
+{
+	const uint32_t here = layout->node_of[meeting->facts->rank];
+	struct mesh mesh;
+
+	if (open_mesh(&mesh, layout)) {
+		mesh.nodes[mesh.count++] = (here + 1) % layout->nnodes;
+		if (find_targets(meeting, pmix, EXEC_WIRE_LOAD, &mesh) == 0)
+			exec_reach(mesh.targets, mesh.count, EXEC_MEET_TIME);
+		if (mesh.targets[0].reached == EXEC_REACHED && mesh.targets[0].rate) {
+			exec_record_put(out, "load.node", "%s",
+					layout->nodes[mesh.nodes[0]]);
+			exec_record_put(out, "load.rate", "%" PRId64,
+					mesh.targets[0].rate);
+		}
+	}
+	close_mesh(&mesh);
 }
 
 /* ---- what the node says of its network ---- */

@@ -77,14 +77,18 @@ bool exec_meeting_reach(const struct exec_meeting *meeting, unsigned int seconds
 bool exec_meeting_send(const struct exec_meeting *meeting,
 		       const struct sockaddr_storage *reached, const char *text);
 
-/* What to show to the others: the secret where PMIx has brought it. */
-uint64_t exec_meeting_token(const struct exec_meeting *meeting);
-
 /* How long a task's tries may take in all, in seconds; MESHED: with those by PMIx. */
 unsigned int exec_meeting_time(const struct exec_meeting *meeting, bool meshed);
 
 /* Tries the ways to the other nodes of LAYOUT. */
 void exec_meeting_mesh(const struct exec_meeting *meeting, struct exec_pmix *pmix,
+		       const struct exec_layout *layout, FILE *out);
+
+/*
+ * How much goes to the next node of LAYOUT while all nodes send to their next ones, as in
+ * a ring of NCCL's.
+ */
+void exec_meeting_load(const struct exec_meeting *meeting, struct exec_pmix *pmix,
 		       const struct exec_layout *layout, FILE *out);
 
 /* Names, interfaces and what variables say of them. */

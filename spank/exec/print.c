@@ -17,12 +17,13 @@
 /* Findings of one rule that are shown; JSON has all. */
 #define FINDINGS_SHOWN 8
 
-#define COLUMNS    7
+#define COLUMNS    8
 #define CELL_MAX   64
 #define PLACES_MAX 1600
 
 static const char *const titles[COLUMNS] = {
-	"NODE", "RANKS", "CPUS", "GPUS", "ROUND TRIP", "INTERFACE", "CLOCK",
+	"NODE",       "RANKS",     "CPUS",  "GPUS",
+	"ROUND TRIP", "INTERFACE", "CLOCK", "TO NEXT NODE",
 };
 
 bool exec_verdict_is_fine(const struct exec_verdict *verdict, bool strict)
@@ -99,21 +100,34 @@ static void fill_row(const struct exec_world *world, const struct exec_record *n
 	} else if (*reach) {
 		snprintf(row[4], CELL_MAX, "%s", reach);
 	}
+	if (exec_record_number(node, "load.rate", &number))
+		snprintf(row[7], CELL_MAX, "%.2f Gbit/s", (double)number * 8 / 1e9);
 	if (*exec_record_text(node, "interface"))
 		snprintf(row[5], CELL_MAX, "%s", exec_record_text(node, "interface"));
 }
 
-static void print_row(FILE *out, char row[COLUMNS][CELL_MAX], const int *width)
+/* The first COUNT columns. */
+static void print_row(FILE *out, char row[COLUMNS][CELL_MAX], const int *width, int count)
 {
-	for (int i = 0; i < COLUMNS - 1; i++)
+	for (int i = 0; i < count - 1; i++)
 		fprintf(out, "%-*s  ", width[i], row[i]);
-	fprintf(out, "%s\n", row[COLUMNS - 1]);
+	fprintf(out, "%s\n", row[count - 1]);
+}
+
+/* The last one only where it was measured. */
+static int count_columns(const struct exec_world *world)
+{
+	for (uint32_t rank = 0; rank < world->ntasks; rank++) {
+		if (exec_record_get(&world->records[rank], "load.rate"))
+			return COLUMNS;
+	}
+	return COLUMNS - 1;
 }
 
 static void print_table(FILE *out, const struct exec_world *world)
 {
 	char(*rows)[COLUMNS][CELL_MAX] = calloc(ROWS_MAX + 1, sizeof(*rows));
-	int width[COLUMNS] = {0}, count = 1;
+	int width[COLUMNS] = {0}, count = 1, columns = count_columns(world);
 	uint32_t nodes = 0;
 
 	if (!rows)
@@ -133,7 +147,7 @@ static void print_table(FILE *out, const struct exec_world *world)
 		}
 	}
 	for (int row = 0; row < count; row++)
-		print_row(out, rows[row], width);
+		print_row(out, rows[row], width, columns);
 	if (nodes > ROWS_MAX)
 		fprintf(out, "... and %" PRIu32 " more nodes\n", nodes - ROWS_MAX);
 	free(rows);
@@ -248,7 +262,7 @@ static bool is_number(const char *key)
 		"head",      "het",        "job.nodes",  "leader",     "local_size",
 		"memlock",   "memory",     "mesh.pairs", "ncpus",      "nofile",
 		"rank",      "reach.port", "round_trip", "shm.free",   "shm.size",
-		"srun.port", "apart",
+		"srun.port", "apart",      "load.rate",
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {

@@ -21,6 +21,16 @@
 /* The first answer may wait for a thread to wake up there; the best of these counts. */
 #define ROUNDS 4
 
+/*
+ * A load is twice as large each time, until it takes long enough to count: an eighth of a
+ * second and not the time of one answer. TCP has opened its window by then.
+ */
+#define LOAD_FIRST  (1 << 20)
+#define LOAD_ENOUGH INT64_C(125000000)
+
+/* Bytes of a load that are sent at a time. */
+#define LOAD_ROOM (256 << 10)
+
 const char *const exec_reached_names[EXEC_REACHED_COUNT] = {
 	[EXEC_REACHED] = "reached",
 	[EXEC_REFUSED] = "refused",
@@ -37,6 +47,7 @@ struct attempt {
 	bool connected;
 	char *question;
 	size_t length, sent;
+	size_t load;           /* bytes of LENGTH that are none of QUESTION's */
 	struct exec_wire head; /* of the answer */
 	size_t got;
 	uint32_t rounds;
@@ -144,12 +155,13 @@ static bool prepare(struct attempt *attempt)
 	struct exec_wire head = {
 		.token = htobe64(target->token),
 		.word = htobe64(target->op),
-		.length = htobe64(length),
+		.length = htobe64(length + attempt->load),
 	};
 
 	memcpy(head.magic, EXEC_WIRE_QUESTION, sizeof(head.magic));
-	attempt->length = sizeof(head) + length;
-	attempt->question = malloc(attempt->length);
+	attempt->length = sizeof(head) + length + attempt->load;
+	free(attempt->question);
+	attempt->question = malloc(sizeof(head) + length);
 	if (!attempt->question)
 		return false;
 	memcpy(attempt->question, &head, sizeof(head));
@@ -186,14 +198,22 @@ static void start(struct attempt *attempt)
 
 static void ask(struct attempt *attempt)
 {
+	static const char zeros[LOAD_ROOM];
+	const size_t own = attempt->length - attempt->load;
+	const char *next = attempt->question + attempt->sent;
+	size_t left = own - attempt->sent;
 	ssize_t sent;
 
 	if (attempt->sent == 0) {
 		attempt->asked = now(CLOCK_MONOTONIC);
 		attempt->asked_at = now(CLOCK_REALTIME);
 	}
-	sent = send(attempt->fd, attempt->question + attempt->sent,
-		    attempt->length - attempt->sent, MSG_NOSIGNAL);
+	if (attempt->sent >= own) {
+		next = zeros;
+		left = attempt->length - attempt->sent;
+		left = left < LOAD_ROOM ? left : LOAD_ROOM;
+	}
+	sent = send(attempt->fd, next, left, MSG_NOSIGNAL);
 	if (sent >= 0)
 		attempt->sent += (size_t)sent;
 	else if (errno != EAGAIN && errno != EINTR)
@@ -221,18 +241,44 @@ static void take_time(struct attempt *attempt)
 				  (uint64_t)(attempt->asked_at + took / 2));
 }
 
+static int64_t rate_of(int64_t bytes, int64_t nanoseconds)
+{
+	return (int64_t)((double)bytes * 1e9 /
+			 (double)(nanoseconds > 0 ? nanoseconds : 1));
+}
+
+/* Whether another question is to follow the one that is answered. */
+static bool goes_on(struct attempt *attempt)
+{
+	int64_t took = now(CLOCK_MONOTONIC) - attempt->asked;
+
+	attempt->rounds++;
+	switch (attempt->target->op) {
+	case EXEC_WIRE_PING:
+		return attempt->rounds < ROUNDS;
+	case EXEC_WIRE_LOAD:
+		attempt->target->rate = rate_of((int64_t)attempt->load, took);
+		if (took >= LOAD_ENOUGH || attempt->load == EXEC_WIRE_LOAD_MAX)
+			return false;
+		attempt->load *= 2;
+		return prepare(attempt);
+	default:
+		return false;
+	}
+}
+
 /* One answer is here. */
 static void finish(struct attempt *attempt)
 {
 	take_time(attempt);
-	if (attempt->target->op == EXEC_WIRE_PING && ++attempt->rounds < ROUNDS) {
-		attempt->sent = attempt->got = 0;
-		free(attempt->target->answer);
-		attempt->target->answer = NULL;
-		ask(attempt);
+	if (!goes_on(attempt)) {
+		end(attempt, EXEC_REACHED, 0);
 		return;
 	}
-	end(attempt, EXEC_REACHED, 0);
+	attempt->sent = attempt->got = 0;
+	free(attempt->target->answer);
+	attempt->target->answer = NULL;
+	ask(attempt);
 }
 
 static void hear(struct attempt *attempt)
@@ -290,9 +336,20 @@ static void go_on(struct attempt *attempt, short events)
 		hear(attempt);
 }
 
-/* Those that are left when the time is over. */
+/*
+ * Those that are left when the time is over. Of a load that is still on its way, what has
+ * been sent so far tells the rate; some of it may be in buffers.
+ */
 static void give_up(struct attempt *attempt)
 {
+	if (attempt->load && attempt->connected && attempt->asked) {
+		if (!attempt->target->rate)
+			attempt->target->rate =
+				rate_of((int64_t)attempt->sent,
+					now(CLOCK_MONOTONIC) - attempt->asked);
+		end(attempt, EXEC_REACHED, 0);
+		return;
+	}
 	end(attempt, attempt->connected ? EXEC_OTHER : EXEC_FILTERED, ETIMEDOUT);
 }
 
@@ -335,6 +392,7 @@ void exec_reach(struct exec_target *targets, uint32_t count, unsigned int millis
 		if (!attempts || !polled)
 			continue;
 		attempts[i].target = &targets[i];
+		attempts[i].load = targets[i].op == EXEC_WIRE_LOAD ? LOAD_FIRST : 0;
 		start(&attempts[i]);
 	}
 	if (attempts && polled)

@@ -35,6 +35,7 @@ struct exec_target {
 	int error;          /* errno of the connection; 0: none */
 	int64_t round_trip; /* the shortest of some, in ns */
 	int64_t ahead;      /* the clock there before ours, in ns */
+	int64_t rate;       /* EXEC_WIRE_LOAD: bytes a second */
 	char *answer;       /* EXEC_WIRE_LISTING: to be freed; NULL: none */
 };
 

@@ -30,6 +30,10 @@
 /* How long a connection may take, in seconds. */
 #define CONNECTION_TIME 10
 
+/* Bytes of a load that are read at a time, and reads before others have their turn. */
+#define LOAD_ROOM (256 << 10)
+#define TURNS     16
+
 /* How long none is taken when there are no more open files to be had, in ms. */
 #define STARVED_TIME 100
 
@@ -170,32 +174,59 @@ static bool answer(struct exec_server *server, struct connection *connection)
 	return true;
 }
 
-static bool may_ask(const struct exec_tokens *tokens, uint64_t token, uint64_t op)
+static bool may_ask(struct exec_server *server, uint64_t token, uint64_t op)
 {
-	return token == tokens->secret ? token != 0
-				       : token == tokens->step && op != EXEC_WIRE_LISTING;
+	uint64_t secret;
+
+	if (op != EXEC_WIRE_LISTING)
+		return token == server->tokens.step;
+	pthread_mutex_lock(&server->mutex);
+	secret = server->tokens.secret;
+	pthread_mutex_unlock(&server->mutex);
+	return secret && token == secret;
 }
 
-static bool is_ours(const struct exec_server *server, const struct exec_wire *head)
+static bool is_load(const struct exec_wire *head)
+{
+	return be64toh(head->word) == EXEC_WIRE_LOAD;
+}
+
+static bool is_ours(struct exec_server *server, const struct exec_wire *head)
 {
 	return memcmp(head->magic, EXEC_WIRE_QUESTION, sizeof(head->magic)) == 0 &&
-	       may_ask(&server->tokens, be64toh(head->token), be64toh(head->word)) &&
-	       be64toh(head->length) < EXEC_RECORD_MAX;
+	       may_ask(server, be64toh(head->token), be64toh(head->word)) &&
+	       be64toh(head->length) <
+		       (is_load(head) ? EXEC_WIRE_LOAD_MAX + 1 : EXEC_RECORD_MAX);
+}
+
+/* Where the next bytes of the question go. Returns how many it may be; 0: all are here.
+ */
+static size_t next_bytes(struct connection *connection, char **to)
+{
+	const size_t head = sizeof(connection->head);
+	size_t left;
+
+	if (connection->got < head) {
+		*to = (char *)&connection->head + connection->got;
+		return head - connection->got;
+	}
+	left = head + be64toh(connection->head.length) - connection->got;
+	if (is_load(&connection->head)) {
+		*to = connection->text;
+		return left < LOAD_ROOM ? left : LOAD_ROOM;
+	}
+	*to = connection->text + (connection->got - head);
+	return left;
 }
 
 /* False: the connection is to end. */
 static bool read_more(struct exec_server *server, struct connection *connection)
 {
-	const size_t head = sizeof(connection->head);
+	const struct exec_wire *head = &connection->head;
 
-	for (;;) {
-		size_t length =
-			connection->got < head ? 0 : be64toh(connection->head.length);
-		char *to = connection->got < head
-				   ? (char *)&connection->head + connection->got
-				   : connection->text + (connection->got - head);
-		size_t want =
-			(connection->got < head ? head : head + length) - connection->got;
+	for (int turn = 0; turn < TURNS; turn++) {
+		char *to;
+		size_t want = next_bytes(connection, &to);
 		ssize_t got;
 
 		if (want == 0)
@@ -206,14 +237,16 @@ static bool read_more(struct exec_server *server, struct connection *connection)
 		if (got == 0)
 			return false;
 		connection->got += (size_t)got;
-		if (connection->got != head || connection->text)
+		if (connection->got != sizeof(*head) || connection->text)
 			continue;
-		if (!is_ours(server, &connection->head))
+		if (!is_ours(server, head))
 			return false;
-		connection->text = calloc(be64toh(connection->head.length) + 1, 1);
+		connection->text =
+			calloc(is_load(head) ? LOAD_ROOM : be64toh(head->length) + 1, 1);
 		if (!connection->text)
 			return false;
 	}
+	return true;
 }
 
 /* False: the connection is to end. */
@@ -336,6 +369,13 @@ int exec_server_start(struct exec_server **server, const int *sockets, uint32_t 
 	}
 	*server = new;
 	return 0;
+}
+
+void exec_server_trust(struct exec_server *server, uint64_t secret)
+{
+	pthread_mutex_lock(&server->mutex);
+	server->tokens.secret = secret;
+	pthread_mutex_unlock(&server->mutex);
 }
 
 void exec_server_offer(struct exec_server *server, const char *text)

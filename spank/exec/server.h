@@ -18,8 +18,9 @@ int exec_listen(uint16_t *port);
 
 /*
  * Who may ask. Without PMIx all that ranks have in common is the number of the step,
- * which anybody can know: that is enough to ask for the time or to leave a record, which
- * is read as a stranger's anyway. Names of files are for those who have the secret.
+ * which anybody can know: that is enough to ask for the time, to send bytes, or to leave
+ * a record, which is read as a stranger's anyway. Names of files are for those who have
+ * the secret.
  */
 struct exec_tokens {
 	uint64_t step;
@@ -33,6 +34,9 @@ struct exec_tokens {
  */
 int exec_server_start(struct exec_server **server, const int *sockets, uint32_t count,
 		      const struct exec_tokens *tokens, uint32_t records);
+
+/* From now on SECRET is the one; before, it is what the tokens say. */
+void exec_server_trust(struct exec_server *server, uint64_t secret);
 
 /* TEXT is from now on the answer to EXEC_WIRE_LISTING; it is copied. */
 void exec_server_offer(struct exec_server *server, const char *text);

@@ -40,6 +40,13 @@ bool exec_source_speaks(int r);
 int exec_source_connect(struct exec_pmix **pmix, bool wanted, unsigned int seconds,
 			void (*say)(const char *line), struct launch_error *err);
 
+/*
+ * The first fence of a step that FACTS are of: as exec_pmix_fence(), but not before the
+ * servers of all nodes are up to it.
+ */
+int exec_source_fence(struct exec_pmix *pmix, const struct launch_facts *facts,
+		      unsigned int seconds, struct launch_error *err);
+
 struct exec_source {
 	struct exec_pmix *pmix; /* NULL: the environment alone */
 	/* Ranks of another server's than Slurm's (mpirun): what SLURM_* say is not of

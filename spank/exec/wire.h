@@ -16,6 +16,7 @@ enum exec_wire_op {
 	EXEC_WIRE_PING = 1,    /* the time */
 	EXEC_WIRE_LISTING = 2, /* the listing of the trees */
 	EXEC_WIRE_RECORD = 3,  /* a record comes behind it */
+	EXEC_WIRE_LOAD = 4,    /* bytes come behind it that are only counted */
 };
 
 struct exec_wire {
@@ -25,5 +26,6 @@ struct exec_wire {
 	uint64_t length; /* of the text that follows */
 };
 
-/* Longest text, either way. */
+/* Longest text, either way; and most bytes of one load. */
 #define EXEC_WIRE_TEXT_MAX (4 << 20)
+#define EXEC_WIRE_LOAD_MAX (1 << 30)

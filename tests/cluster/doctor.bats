@@ -252,6 +252,19 @@ finds()
 	finds 'error: 2 of 6 connections between nodes fail: node2 to node3 (no answer), node3 to node4 (no route) [[]mesh]'
 }
 
+@test "PMIx: a link that is slower than the others is found" {
+	examine 0 srun --mpi=pmix -N3 -n3 srank doctor --strict
+	[[ $output != *'TO NEXT NODE'* ]]
+	examine 0 srun --mpi=pmix -N3 -n3 srank doctor --bandwidth --strict
+	finds
+	[[ $output =~ 'TO NEXT NODE'.*'node1 '[^$'\n']*' s  '[0-9.]+' Gbit/s' ]]
+	broken node2 'tc qdisc add dev eth0 root tbf rate 50mbit burst 64kbit latency 50ms' \
+		'tc qdisc del dev eth0 root' ||
+		skip 'SKIPPED, NOT PASSED: this kernel cannot slow down an interface'
+	examine 0 srun --mpi=pmix -N3 -n3 srank doctor --bandwidth
+	finds 'warning: node2: 0.0? Gbit/s go to node3, and half of the nodes send * or more [[]slow-link]'
+}
+
 @test "PMIx: a port that is held is named with its holder, and the network is tried by another" {
 	hold node1 0.0.0.0 23456
 	examine 1 env MASTER_PORT=23456 srun "${step[@]}" srank doctor

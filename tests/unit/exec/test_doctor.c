@@ -217,7 +217,8 @@ static struct exec_server *serve(uint16_t *port, uint32_t records)
 
 static struct exec_target target_of(uint16_t port, enum exec_wire_op op)
 {
-	struct exec_target target = {.token = TOKEN, .op = op};
+	bool secret = op == EXEC_WIRE_LISTING;
+	struct exec_target target = {.token = secret ? TOKEN : STEP, .op = op};
 
 	assert_int_equal(exec_address_parse(&target.address, "127.0.0.1", port), 0);
 	return target;
@@ -287,7 +288,7 @@ static void secrets_are_kept(void **state)
 		uint64_t token;
 		enum exec_reached ping, listing, record;
 	} rows[] = {
-		{TOKEN, EXEC_REACHED, EXEC_REACHED, EXEC_REACHED},
+		{TOKEN, EXEC_OTHER, EXEC_REACHED, EXEC_OTHER},
 		{STEP, EXEC_REACHED, EXEC_OTHER, EXEC_REACHED},
 		{0, EXEC_OTHER, EXEC_OTHER, EXEC_OTHER},
 	};
@@ -315,19 +316,42 @@ static void secrets_are_kept(void **state)
 		assert_int_equal(targets[2].reached, rows[i].record);
 		free(targets[1].answer);
 	}
-	assert_int_equal(exec_server_collect(server, 2, 0, &texts), 2);
+	assert_int_equal(exec_server_collect(server, 1, 0, &texts), 1);
 	free(texts[0]);
-	free(texts[1]);
 	free(texts);
 	exec_server_stop(&server);
-	/* Without a secret, no secret is one. */
+	/* As long as there is no secret, nobody has it. */
 	port = 0;
 	fd = exec_listen(&port);
 	assert_int_equal(exec_server_start(&server, &fd, 1, &alone, 1), 0);
-	target = target_of(port, EXEC_WIRE_PING);
+	target = target_of(port, EXEC_WIRE_LISTING);
 	target.token = 0;
 	exec_reach(&target, 1, 3000);
 	assert_int_equal(target.reached, EXEC_OTHER);
+	exec_server_trust(server, TOKEN);
+	target.token = TOKEN;
+	exec_reach(&target, 1, 3000);
+	assert_int_equal(target.reached, EXEC_REACHED);
+	free(target.answer);
+	exec_server_stop(&server);
+}
+
+static void loads_are_measured(void **state)
+{
+	uint16_t port;
+	struct exec_server *server = serve(&port, 1);
+	struct exec_target target = target_of(port, EXEC_WIRE_LOAD);
+
+	exec_reach(&target, 1, 5000);
+	assert_int_equal(target.reached, EXEC_REACHED);
+	/* Slower than a MiB a second no machine talks to itself. */
+	assert_true(target.rate > 1 << 20);
+	assert_null(target.answer);
+	target.token = TOKEN;
+	target.rate = 0;
+	exec_reach(&target, 1, 5000);
+	assert_int_equal(target.reached, EXEC_OTHER);
+	assert_int_equal(target.rate, 0);
 	exec_server_stop(&server);
 }
 
@@ -417,18 +441,19 @@ static void garbage_does_no_harm(void **state)
 		{"", 0},
 		{"GET / HTTP/1.0\r\n\r\n", 18},
 		{EXEC_WIRE_QUESTION, 8},
-		{EXEC_WIRE_QUESTION
-		 "\x01\x23\x45\x67\x89\xab\xcd\xef\0\0\0\0\0\0\0\x03\xff\xff\xff"
-		 "\xff\xff\xff\xff\xff",
+		{EXEC_WIRE_QUESTION "\0\0\0\x07\0\0\0\0\0\0\0\0\0\0\0\x03\xff\xff\xff"
+				    "\xff\xff\xff\xff\xff",
 		 32},
-		{EXEC_WIRE_QUESTION
-		 "\x01\x23\x45\x67\x89\xab\xcd\xef\0\0\0\0\0\0\0\x03\0\0\0\0\0"
-		 "\0\0\x09"
-		 "half",
+		{EXEC_WIRE_QUESTION "\0\0\0\x07\0\0\0\0\0\0\0\0\0\0\0\x03\0\0\0\0\0"
+				    "\0\0\x09"
+				    "half",
 		 36},
-		{EXEC_WIRE_QUESTION
-		 "\x01\x23\x45\x67\x89\xab\xcd\xef\0\0\0\0\0\0\0\x63\0\0\0\0\0"
-		 "\0\0\0",
+		{EXEC_WIRE_QUESTION "\0\0\0\x07\0\0\0\0\0\0\0\0\0\0\0\x63\0\0\0\0\0"
+				    "\0\0\0",
+		 32},
+		/* A load that is larger than any. */
+		{EXEC_WIRE_QUESTION "\0\0\0\x07\0\0\0\0\0\0\0\0\0\0\0\x04\0\0\0\0"
+				    "\x40\0\0\x01",
 		 32},
 	};
 	uint16_t port;
@@ -465,6 +490,7 @@ int main(void)
 		cmocka_unit_test(ranks_reach_each_other),
 		cmocka_unit_test(strangers_are_told_apart),
 		cmocka_unit_test(secrets_are_kept),
+		cmocka_unit_test(loads_are_measured),
 		cmocka_unit_test(an_echo_is_no_rank),
 		cmocka_unit_test(what_is_not_known_is_not_tried),
 		cmocka_unit_test(a_server_without_files_waits),
