@@ -50,6 +50,7 @@ compare()
 		shift
 	done
 	shift
+	options+=(--nodelist='node1,node2')
 	list=$(IFS=,; echo "$*")
 	write show <<-'END'
 		#!/bin/bash

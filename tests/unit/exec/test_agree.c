@@ -4,6 +4,7 @@
  * place of PMIx's that knows of these alone.
  */
 #include "spank/exec/agree.h"
+#include "spank/exec/source.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -30,8 +31,8 @@ static struct {
 	unsigned int slept;
 } server;
 
-int exec_pmix_fence(struct exec_pmix *pmix, unsigned int seconds,
-		    struct launch_error *err)
+int exec_source_fence(struct exec_pmix *pmix, const struct launch_facts *facts,
+		      unsigned int seconds, struct launch_error *err)
 {
 	return server.fence;
 }

@@ -122,6 +122,15 @@ static const struct {
 	{{"mesh.failed=b filtered\n", NULL, "reach=filtered\n"},
 	 "error b: a (10.0.0.1), where rank 0 listens on port 29500, does not answer "
 	 "[filtered]\n"},
+	/* Less than a third of what the better half sends. */
+	{{"load.node=b\nload.rate=1250000000\n", NULL,
+	  "load.node=a\nload.rate=416000000\n"},
+	 "warning b: 3.33 Gbit/s go to a, and half of the nodes send 10.00 or more "
+	 "[slow-link]\n"},
+	{{"load.node=b\nload.rate=1250000000\n", NULL,
+	  "load.node=a\nload.rate=417000000\n"},
+	 ""},
+	{{"load.node=b\nload.rate=1\n"}, ""},
 	{{"nccl.list=ib\nnccl.state=missing\n", NULL,
 	  "nccl.list=ib\nnccl.state=missing\n"},
 	 "error a and b: NCCL_SOCKET_IFNAME=ib takes no interface of this node: it has "
