@@ -72,6 +72,19 @@ static bool is_open(const struct check_launch *launch)
 
 /* ---- how often a launcher is started ---- */
 
+/*
+ * --num-gpus 8 --num-nodes 2 under 8 tasks a node: Lightning's devices by another name. A
+ * program that starts its workers itself asks for the rank of its node besides.
+ */
+static bool counts_tasks(const struct check_launch *launch, int64_t workers)
+{
+	const struct check_setting *nodes = &launch->setting[CHECK_KEY_NUM_NODES];
+
+	return nodes->name && strstr(nodes->name, "node") &&
+	       !is_said(launch, CHECK_KEY_NODE_RANK) &&
+	       workers == exactly(&launch->copies_per_node);
+}
+
 static void too_often(struct rules *rules, const struct check_launch *launch)
 {
 	const struct check_job *job = job_of(rules, launch);
@@ -118,7 +131,9 @@ static void too_often(struct rules *rules, const struct check_launch *launch)
 			return;
 	} else {
 		workers = said(launch, CHECK_KEY_SPAWN);
-		if (workers < 2)
+		/* A program that torchrun starts is one rank, and may be told of all. */
+		if (workers < 2 || (launch->parent && is_launcher(launch->parent)) ||
+		    counts_tasks(launch, workers))
 			return;
 		if (!rules_tell(rules, RULE_SPAWNER_TIMES_NTASKS, launch->command->range,
 				LL " tasks on each node start a program with %s " LL
@@ -716,7 +731,8 @@ static void workers(struct rules *rules, const struct check_launch *launch)
 	if (visible > 0 && visible < gpus)
 		gpus = visible;
 	if (count < 1 || gpus < 1 || count == gpus ||
-	    exactly(&launch->copies_per_node) > 1)
+	    exactly(&launch->copies_per_node) > 1 ||
+	    (key == CHECK_KEY_SPAWN && launch->parent && is_launcher(launch->parent)))
 		return;
 	if (!rules_tell_as(
 		    rules, RULE_GPU_CONSTANT_DRIFT,

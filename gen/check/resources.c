@@ -395,6 +395,29 @@ static bool is_native(const struct check_launch *launch)
 	       range_is_empty(launch->setting[CHECK_KEY_SPAWN].range);
 }
 
+/* RANK is one of the step's, and not of the array's tasks. */
+static bool is_rank_of_step(const struct check_launch *launch)
+{
+	const struct check_assignment *set = launch->command->sees[CHECK_RANK];
+
+	return set && !(set->value.text &&
+			check_value_expands(&set->value, "SLURM_ARRAY_TASK_ID"));
+}
+
+/* Each process splits its model over several GPUs, as vLLM's do. */
+static bool splits_model(const struct check_launch *launch)
+{
+	static const char *const names[] = {"--tp", "--tp_size",
+					    "--tensor_parallel_size"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (check_option(launch->command, launch->command->operand, names[i],
+				 &(struct check_setting){0}))
+			return true;
+	}
+	return false;
+}
+
 /* Slurm may spread the tasks as it likes, and they are too few or too many anyhow. */
 static void total_tasks(struct rules *rules, const struct check_step *step, bool ranks,
 			const struct script_use *tasks, const struct script_use *gpus)
@@ -433,8 +456,7 @@ static void tasks_and_gpus(struct rules *rules, const struct check_launch *launc
 	per_node = exactly(&step->amount[CHECK_NTASKS_PER_NODE].number);
 	visible = exactly(&step->amount[CHECK_GPUS_PER_NODE].number);
 	devices = said->name ? exactly(&said->number) : -1;
-	ranks = launch->command->sees[CHECK_LOCAL_RANK] ||
-		launch->command->sees[CHECK_RANK] ||
+	ranks = launch->command->sees[CHECK_LOCAL_RANK] || is_rank_of_step(launch) ||
 		(launch->setting[CHECK_KEY_DEVICE].name &&
 		 check_value_expands(&launch->setting[CHECK_KEY_DEVICE].value,
 				     "SLURM_LOCALID")) ||
@@ -475,7 +497,7 @@ static void tasks_and_gpus(struct rules *rules, const struct check_launch *launc
 			      said->name, devices, visible, visible == 1 ? "" : "s");
 		return;
 	}
-	if (devices > 0 || !ranks || visible == 0)
+	if (devices > 0 || !ranks || visible == 0 || splits_model(launch))
 		return;
 	if (per_node > visible)
 		rules_tell(rules, RULE_NTASKS_VS_GPUS, tasks ? tasks->range : gpus->range,
