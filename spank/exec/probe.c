@@ -38,6 +38,14 @@
 
 /* ---- the system ---- */
 
+/* A number in a variable of Slurm's; 0: there is none. */
+static uint32_t read_number(const char *name)
+{
+	const char *text = getenv(name);
+
+	return text ? (uint32_t)strtoul(text, NULL, 10) : 0;
+}
+
 static void put_system(const struct exec_probe *probe, FILE *out)
 {
 	char text[LAUNCH_TREE_TEXT_MAX], libc[64];
@@ -504,6 +512,7 @@ static void put_gpus(const struct exec_probe *probe, FILE *out)
 	const char *step_gpus = getenv("SLURM_STEP_GPUS");
 	struct list missing = {0}, denied = {0};
 	uint32_t count = launch_facts_ngpus(facts);
+	uint32_t total = read_number("SLURM_GPUS_ON_NODE");
 	struct devices *devices = calloc(1, sizeof(*devices));
 
 	if (!devices)
@@ -514,9 +523,11 @@ static void put_gpus(const struct exec_probe *probe, FILE *out)
 		exec_record_put(out, "gpus.list", "%s", facts->gpus);
 		if (!step_gpus)
 			step_gpus = getenv("SLURM_JOB_GPUS");
-		/* A task that Slurm has narrowed sees others than the step's. */
+		/* A task that Slurm has narrowed sees others than the step's, and all
+		 * such tasks are told the first of these (SLURM_STEP_GPUS under
+		 * --gpus-per-task and --gpu-bind; Slurm 22.05 to 26.05). */
 		if (devices->nvidia && !devices->divided && step_gpus &&
-		    count_of(step_gpus) == count)
+		    count_of(step_gpus) == count && (!total || total == count))
 			find_missing(devices, step_gpus, &missing, &denied);
 		else if (count > devices->count && devices->cards.count)
 			add(devices->cards.count >= count ? &denied : &missing,
@@ -665,14 +676,6 @@ static void put_infiniband(const struct exec_probe *probe, FILE *out)
 }
 
 /* ---- what was asked for ---- */
-
-/* A number in a variable of Slurm's; 0: there is none. */
-static uint32_t read_number(const char *name)
-{
-	const char *text = getenv(name);
-
-	return text ? (uint32_t)strtoul(text, NULL, 10) : 0;
-}
 
 /* Of "4", "a100:4", "a100:2,v100:2": SLURM_GPUS_PER_NODE in sbatch(1). */
 static uint32_t read_asked(const char *text)

@@ -17,6 +17,7 @@ setup_file()
 teardown_file()
 {
 	cluster down --name doctor
+	cluster down --name doctor-caged
 }
 
 setup()
@@ -483,6 +484,28 @@ second()
 	examine 0 srun "${step[@]}" --gres=gpu:2 sh -c '[ $SLURM_NODEID = 0 ] || SLURM_GPUS_ON_NODE=3
 		export SLURM_GPUS_ON_NODE; exec srank doctor'
 	[[ $output == *'warning: node2: number of GPUs: 3, and 2 on node1 [gpu-count-differs]'* ]]
+}
+
+@test "GPUs that Slurm keeps from a task are not taken for broken ones" {
+	local shape
+	[[ -e /sys/fs/cgroup/devices/cgroup.procs ]] ||
+		skip 'SKIPPED, NOT PASSED: this machine has no cgroup v1 device controller'
+	boot doctor-caged --task-plugin task/affinity,task/cgroup --constrain-devices
+	# Another job has the first one.
+	submit -w node1 --gres=gpu:1 <<<$'#!/bin/bash\nsleep 60'
+	until [[ $(user squeue --noheader --states=running --jobs="$job") ]]; do sleep 0.2; done
+	for shape in '-n2 --gres=gpu:2' '-n1 --gpus-per-task=1' '-n1 --gres=gpu:3'; do
+		# shellcheck disable=SC2086
+		examine 0 srun --mpi=none -w node1 $shape -c2 srank doctor --strict
+		finds
+	done
+	# Each task is told that its device is the first of the step's.
+	for shape in --gpus-per-task=1 '--gres=gpu:2 --gpu-bind=single:1'; do
+		# shellcheck disable=SC2086
+		examine 0 srun --mpi=none -w node1 -n2 -c2 $shape srank doctor
+		finds 'warning: node1: Slurm left tasks no GPU at index LOCAL_RANK; *[[]binding]'
+	done
+	user scancel "$job"
 }
 
 # driver NODE VERSION MODEL: of NVIDIA, with two GPUs and what belongs to them in /dev.

@@ -45,6 +45,9 @@ static const struct {
 	/* Without a driver that knows GPUs, their files are all that there is to know. */
 	{NVIDIA_DEVICES, NULL, "gpus.missing", NULL},
 	{"/dev/nvidia0|", NULL, "gpus.missing", "/dev/nvidia1"},
+	/* Slurm has bound the task to two of four, which SLURM_STEP_GPUS may not name. */
+	{"/dev/nvidia0|", "SLURM_GPUS_ON_NODE=4", "gpus.missing", NULL},
+	{"/dev/nvidia0|", "SLURM_GPUS_ON_NODE=2", "gpus.missing", "/dev/nvidia1"},
 	{"", NULL, "gpus.missing", "GPU that a driver shows, nor /dev/nvidia0"},
 	/* With it, CUDA wants more. */
 	{NVIDIA NVIDIA_DEVICES "/dev/nvidiactl|/dev/nvidia-uvm|", NULL, "gpus.missing",
@@ -192,6 +195,7 @@ static void set_variable(const char *variable)
 		"container",
 		"PYXIS_CONTAINER_NAME",
 		"SLURM_SRUN_COMM_PORT",
+		"SLURM_GPUS_ON_NODE",
 	};
 	char name[64];
 
