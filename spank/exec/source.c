@@ -73,11 +73,15 @@ bool exec_source_is_slurm(void)
 
 bool exec_source_speaks(int r)
 {
-	const char *first = exec_source_has_server() && !exec_source_is_slurm()
-				    ? getenv("PMIX_RANK")
-				    : getenv("SLURM_LOCALID");
+	const bool foreign = exec_source_has_server() && !exec_source_is_slurm();
+	const char *local_rank = getenv(foreign ? "PMIX_RANK" : "SLURM_LOCALID");
+	const char *rank = getenv(foreign ? "PMIX_RANK" : "SLURM_PROCID");
 
-	return (r != -EINVAL && r != -ENOTSUP) || !first || strcmp(first, "0") == 0;
+	if (r != -EINVAL && r != -ENOTSUP)
+		return true;
+	/* Rank 0 also because the variables may be what is wrong. */
+	return !local_rank || strcmp(local_rank, "0") == 0 || !rank ||
+	       strcmp(rank, "0") == 0;
 }
 
 int exec_source_connect(struct exec_pmix **pmix, bool wanted, unsigned int seconds,
@@ -103,6 +107,9 @@ int exec_source_connect(struct exec_pmix **pmix, bool wanted, unsigned int secon
 			say(text.text);
 		return 0;
 	}
+	/* No memory, or no thread to be had (RLIMIT_NPROC). */
+	if (r)
+		launch_error_set(&text, r, "PMIx: %s", strerror(-r));
 	return r ? launch_error_set(err, r, "%s%s", text.text,
 				    foreign ? "" : " (--no-pmix does without)")
 		 : 0;

@@ -366,6 +366,21 @@ compare()
 	meets '?'
 }
 
+@test "PMIx: a limit that keeps libpmix from starting is told" {
+	no_plugin
+	bad srun --mpi=pmix -N1 -n1 bash -c 'ulimit -u 1; exec srank exec step-show' -- \
+		'srank exec: PMIx: Resource temporarily unavailable (--no-pmix does without)'
+}
+
+# Where a variable is wrong that tells who is to speak.
+@test "what is wrong with the variables is told by one task a node at least" {
+	no_plugin
+	bad srun --mpi=none -N1 -n3 env SLURM_LOCALID=77 srank exec step-show -- SLURM_LOCALID=77
+	[[ $(grep -c SLURM_LOCALID <<<"$stderr") == 1 ]]
+	bad srun --mpi=none -N1 -n3 env SLURM_PROCID=x srank exec step-show -- SLURM_PROCID=x
+	[[ $(grep -c SLURM_PROCID <<<"$stderr") == 1 ]]
+}
+
 @test "PMIx: what one node alone cannot find ends the step" {
 	local began=$SECONDS
 	no_plugin

@@ -59,17 +59,21 @@ static void servers_are_told_apart(void **state)
 }
 
 static const struct {
-	const char *name, *rank, *local_rank;
+	const char *name, *pmix_rank, *rank, *local_rank;
 	bool of_step, of_task;
 } speakers[] = {
-	{NULL, NULL, "0", true, true},
-	{NULL, NULL, "3", false, true},
-	{NULL, NULL, NULL, true, true},
-	{"slurm.pmix.7.0", "4", "0", true, true},
-	{"slurm.pmix.7.0", "0", "1", false, true},
-	/* The local rank is that of mpirun's daemon. */
-	{"prterun-node1-17@1", "0", "0", true, true},
-	{"prterun-node1-17@1", "1", "0", false, true},
+	{NULL, NULL, "4", "0", true, true},
+	{NULL, NULL, "4", "3", false, true},
+	{NULL, NULL, "4", NULL, true, true},
+	{NULL, NULL, NULL, "3", true, true},
+	/* All have the same wrong one. */
+	{NULL, NULL, "0", "77", true, true},
+	{NULL, NULL, "1", "77", false, true},
+	{"slurm.pmix.7.0", "4", "4", "0", true, true},
+	{"slurm.pmix.7.0", "4", "4", "1", false, true},
+	/* What Slurm says is of mpirun's daemon. */
+	{"prterun-node1-17@1", "0", "0", "0", true, true},
+	{"prterun-node1-17@1", "1", "0", "0", false, true},
 };
 
 static void one_speaks_for_the_step(void **state)
@@ -78,7 +82,8 @@ static void one_speaks_for_the_step(void **state)
 	set("SLURM_STEP_ID", "0");
 	for (size_t i = 0; i < sizeof(speakers) / sizeof(*speakers); i++) {
 		set("PMIX_NAMESPACE", speakers[i].name);
-		set("PMIX_RANK", speakers[i].rank);
+		set("PMIX_RANK", speakers[i].pmix_rank);
+		set("SLURM_PROCID", speakers[i].rank);
 		set("SLURM_LOCALID", speakers[i].local_rank);
 		assert_int_equal(exec_source_speaks(-EINVAL), speakers[i].of_step);
 		assert_int_equal(exec_source_speaks(-ENOTSUP), speakers[i].of_step);
