@@ -21,48 +21,75 @@ static const char *const told_before[] = {
 	"log-folder", "over-limit", "select-plugin", "shell-syntax", "unknown-partition",
 };
 
-/* The script has these by itself, so what to do about them is another thing here. */
+/* The script does these by itself, or a key does, so that the cure is another one here.
+ */
 static const struct {
-	const char *rule, *cure;
+	const char *cure;
+	const char *rules; /* separated by blanks */
 } cures[] = {
-#define MEETS                                                                          \
-	"remove it: the ranks meet without it; rendezvous.master is for another name " \
-	"of "                                                                          \
-	"rank 0's node"
-	{"loopback-master", MEETS},
-	{"loopback-fallback", MEETS},
-	{"step-hostname-master", MEETS},
-	{"batch-hostname-master", MEETS},
-	{"launch-node-ipaddr", MEETS},
-	{"submit-host-master", MEETS},
-	{"hand-parsed-nodelist", MEETS},
-#undef MEETS
-#define PORT                                                                      \
-	"remove it: every step gets a port of its own; rendezvous.port is for a " \
-	"certain one"
-	{"fixed-port", PORT},
-	{"port-out-of-range", PORT},
-	{"port-privileged", PORT},
-	{"port-ephemeral", PORT},
-	{"port-per-task", PORT},
-	{"port-octal", PORT},
-#undef PORT
-	{"ntasks-vs-gpus", "make it what resources say, or resources what is meant; "
-			   "`srank explain` shows the numbers"},
-	{"num-nodes-mismatch", "make it the nodes of resources, or these what is meant"},
-	{"nnodes-mismatch", "make it the nodes of resources, or these what is meant"},
-	{"world-size-mismatch", "remove it: every rank is told the size of its world"},
-	{"variable-in-directive", "write the value itself, or a pattern of sbatch (%j %x "
-				  "%u %A %a %N)"},
+	{"remove it: the ranks meet without it; rendezvous.master is for another name of "
+	 "rank 0's node",
+	 "loopback-master loopback-fallback step-hostname-master batch-hostname-master "
+	 "launch-node-ipaddr submit-host-master hand-parsed-nodelist master-fixed "
+	 "master-not-first-host"},
+	{"remove it: every step gets a port of its own; rendezvous.port is for a certain "
+	 "one",
+	 "fixed-port port-out-of-range port-privileged port-ephemeral port-per-task "
+	 "port-octal port-missing"},
+	{"remove it: the launcher starts as many as resources say",
+	 "torchrun-times-ntasks spawner-times-ntasks gpu-constant-drift "
+	 "accelerate-processes"},
+	{"remove it: every rank is told who it is and how many there are",
+	 "rank-not-unique node-rank world-size-mismatch"},
+	{"make it the nodes of resources, or these what is meant",
+	 "num-nodes-mismatch nnodes-mismatch"},
+	{"make it what resources say, or resources what is meant; `srank explain` shows "
+	 "the numbers",
+	 "ntasks-vs-gpus"},
+	{"ask for it under resources, or make the step smaller", "step-exceeds-job"},
+	{"remove it; the keys of resources size the job", "slurm-variable-overwritten"},
+	{"say it by the keys of resources and batch, or in batch.extra",
+	 "late-directive"},
+	{"say it once, in batch.extra or by its key", "duplicate-directive"},
+	{"write the value itself, or a pattern of sbatch (%j %x %u %A %a %N)",
+	 "variable-in-directive"},
 };
 
 static const char *cure_of(const struct diag_item *item)
 {
+	const size_t length = strlen(item->rule);
+
 	for (size_t i = 0; i < sizeof(cures) / sizeof(*cures); i++) {
-		if (strcmp(cures[i].rule, item->rule) == 0)
-			return cures[i].cure;
+		const char *at = cures[i].rules;
+
+		for (size_t size; *at; at += size + (at[size] == ' ')) {
+			size = strcspn(at, " ");
+			if (size == length && memcmp(at, item->rule, size) == 0)
+				return cures[i].cure;
+		}
 	}
 	return item->fix;
+}
+
+/* TEXT, which speaks of lines of the script, for who sees the spec. To be freed. */
+static char *of_the_script(const char *text)
+{
+	static const char line[] = "line ";
+	const char *digits = text;
+	size_t count = 0;
+	char *result;
+
+	while (count == 0 && (digits = strstr(digits, line))) {
+		digits += sizeof(line) - 1;
+		count = strspn(digits, "0123456789");
+	}
+	if (!digits)
+		return strdup(text);
+	digits += count;
+	if (asprintf(&result, "%.*s of the script%s", (int)(digits - text), text,
+		     digits) < 0)
+		return NULL;
+	return result;
 }
 
 /* What finding the place of a finding needs. */
@@ -137,12 +164,16 @@ static void tell(const struct proof *proof, const struct diag_item *item, size_t
 	struct diag *diag = &proof->job->diag;
 	struct diag_place place, also;
 	size_t at = 0;
+	char *message;
 
 	while (at < count && !find_place(proof, &item[at], &place))
 		at++;
 	if (at == count || is_told(diag, item, &place) || is_off(proof, item, &place))
 		return;
-	diag_add(diag, item->severity, item->rule, &place, "%s", item->message);
+	message = of_the_script(item->message);
+	diag_add(diag, item->severity, item->rule, &place, "%s",
+		 message ? message : item->message);
+	free(message);
 	if (item->fix)
 		diag_fix(diag, "%s", cure_of(item));
 	for (size_t i = at + 1; i < count; i++) {

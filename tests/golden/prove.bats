@@ -52,6 +52,24 @@ tells() {
 	END
 }
 
+@test "lines of the script, and cures that a spec has a key for" {
+	tells -s:1:7 error late-directive -s 'setup=#SBATCH --nodes=4'
+	[[ $output == *' on line '+([0-9])' of the script [late-directive]'* ]]
+	[[ $output == *'fix: say it by the keys of resources and batch, or in batch.extra'* ]]
+	tells job.yaml:3: error spawner-times-ntasks -s run.args=--nproc_per_node=4
+	[[ $output == *'fix: remove it: the launcher starts as many as resources say'* ]]
+	# The rules that they are for exist.
+	local rule count=0
+	for rule in $(sed -n '/^} cures\[\]/,/^};/p; /^static const char .*told_before/,/^};/p' "$top/gen/cli/prove.c" |
+		grep -oE '"[a-z0-9 -]+"' | tr -d '"'); do
+		if [[ $rule == *-* ]]; then
+			srank rules "$rule" >/dev/null
+			((++count))
+		fi
+	done
+	((count >= 30))
+}
+
 @test "numbers of the program that are not the plan's" {
 	# Lightning is a task for each GPU, so its devices are the tasks of a node.
 	tells -s:2:11 error ntasks-vs-gpus -s launcher=lightning -s 'run.args=[--devices, 4]'
