@@ -56,8 +56,8 @@ tells() {
 	tells -s:1:7 error late-directive -s 'setup=#SBATCH --nodes=4'
 	[[ $output == *' on line '+([0-9])' of the script [late-directive]'* ]]
 	[[ $output == *'fix: say it by the keys of resources and batch, or in batch.extra'* ]]
-	tells job.yaml:3: error spawner-times-ntasks -s run.args=--nproc_per_node=4
-	[[ $output == *'fix: remove it: the launcher starts as many as resources say'* ]]
+	tells -s:1: error step-exceeds-job -s 'setup=srun --nodes=4 ./prepare'
+	[[ $output == *'fix: ask for it under resources, or make the step smaller'* ]]
 	# The rules that they are for exist.
 	local rule count=0
 	for rule in $(sed -n '/^} cures\[\]/,/^};/p; /^static const char .*told_before/,/^};/p' "$top/gen/cli/prove.c" |
