@@ -56,7 +56,7 @@ tells() {
 	tells -s:1:7 error late-directive -s 'setup=#SBATCH --nodes=4'
 	[[ $output == *' on line '+([0-9])' of the script [late-directive]'* ]]
 	[[ $output == *'fix: say it by the keys of resources and batch, or in batch.extra'* ]]
-	tells -s:1: error step-exceeds-job -s 'setup=srun --nodes=4 ./prepare'
+	tells -s:1: error step-exceeds-job -s 'setup=mpirun -np 4 ./prepare'
 	[[ $output == *'fix: ask for it under resources, or make the step smaller'* ]]
 	# The rules that they are for exist.
 	local rule count=0
