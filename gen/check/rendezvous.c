@@ -600,20 +600,22 @@ static const char *unset_variable(const struct rules *rules,
 				  const struct check_command *command,
 				  const struct check_value *value, uint32_t at)
 {
-	const struct check_model *model = rules->model;
-	const struct check_expansion *first = value->expansions;
 	static const char *const shells[] = {"UID",  "EUID", "PPID",     "USER",
 					     "HOME", "HOST", "HOSTNAME", NULL};
+	const struct check_model *model = rules->model;
+	const struct check_expansion *first;
 	/* A function may be called when more is set than where it stands. */
 	uint32_t before = command->function || !command->node
 				  ? UINT32_MAX
 				  : command->node->range.begin;
 	const char *name;
+	size_t i = 0;
 
-	for (size_t i = 0; i < value->expansions_count && first->at < at; i++)
-		first++;
-	if (first == value->expansions + value->expansions_count)
+	while (i < value->expansions_count && value->expansions[i].at < at)
+		i++;
+	if (i == value->expansions_count)
 		return NULL;
+	first = &value->expansions[i];
 	name = first->name;
 	if (before < first->range.begin)
 		before = first->range.begin;
