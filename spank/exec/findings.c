@@ -309,6 +309,7 @@ struct judge {
 	const struct exec_world *world;
 	const struct exec_record **tasks; /* those that came, by component, node, rank */
 	uint32_t tasks_count;
+	double *shares; /* by task, the CPUs that it has for itself; 0: not known */
 	const struct exec_record **nodes; /* the leaders among them, by rank */
 	const struct exec_record **peers; /* the same by component, and then by rank */
 	const struct exec_record **named; /* the same by name */
@@ -589,6 +590,34 @@ static uint32_t end_of_part(const struct judge *judge, const struct exec_record 
 	while (end < count && is_peer(judge, list[first], list[end]))
 		end++;
 	return end;
+}
+
+/* Has VISIT look at the tasks of each component. */
+static void for_each_part(struct judge *judge,
+			  void (*visit)(struct judge *judge, uint32_t first,
+					uint32_t last))
+{
+	for (uint32_t first = 0, last; first < judge->tasks_count; first = last) {
+		last = end_of_part(judge, judge->tasks, judge->tasks_count, first);
+		visit(judge, first, last);
+	}
+}
+
+/* The same for the tasks of one component on each node. */
+static void for_each_node(struct judge *judge,
+			  void (*visit)(struct judge *judge, uint32_t first,
+					uint32_t last))
+{
+	for (uint32_t first = 0, last; first < judge->tasks_count; first = last) {
+		const struct exec_record *one = judge->tasks[first];
+
+		last = first + 1;
+		while (last < judge->tasks_count &&
+		       is_peer(judge, one, judge->tasks[last]) &&
+		       strcmp(node_of(one), node_of(judge->tasks[last])) == 0)
+			last++;
+		visit(judge, first, last);
+	}
 }
 
 /* Whether LIST, with commas, has WORD, which is LENGTH long. */
@@ -1103,36 +1132,53 @@ static void find_devices(struct judge *judge, uint32_t first, uint32_t last)
 
 static void find_gpus(struct judge *judge)
 {
-	uint32_t node = 0;
-
-	for (uint32_t first = 0, last; first < judge->tasks_count; first = last) {
-		last = end_of_part(judge, judge->tasks, judge->tasks_count, first);
-		find_devices(judge, first, last);
-		for (uint32_t i = first + 1; i <= last; i++) {
-			if (i < last && strcmp(node_of(judge->tasks[i]),
-					       node_of(judge->tasks[node])) == 0)
-				continue;
-			find_sharing(judge, node, i);
-			node = i;
-		}
-	}
+	for_each_part(judge, find_devices);
+	for_each_node(judge, find_sharing);
 }
 
 /* ---- CPUs, memory, limits ---- */
 
+/*
+ * CPUs for each task of the node FIRST..LAST, which may have them together, as where
+ * Slurm does not bind tasks. One that is missing has those of the others. 0: how many are
+ * missing is not known.
+ */
+static void find_shares(struct judge *judge, uint32_t first, uint32_t last)
+{
+	int64_t tasks = 0;
+
+	for (uint32_t i = first; i < last; i++)
+		tasks += number(judge->tasks[i], "local_size");
+	for (uint32_t i = first; i < last && tasks > 0; i++) {
+		const char *cpus = exec_record_text(judge->tasks[i], "cpus");
+		double together = 0;
+
+		if (tasks > last - first)
+			together = (double)tasks - (double)(last - first);
+		for (uint32_t other = first; other < last; other++)
+			together += strcmp(exec_record_text(judge->tasks[other], "cpus"),
+					   cpus) == 0;
+		judge->shares[i] = (double)number(judge->tasks[i], "ncpus") / together;
+	}
+}
+
 /* The tasks FIRST..LAST of one component. */
 static void find_cpus_of(struct judge *judge, uint32_t first, uint32_t last)
 {
+	double largest = 0;
 	int64_t most = 0;
 	char place[320];
 
 	for (uint32_t i = first; i < last; i++) {
 		if (number(judge->tasks[i], "ncpus") > most)
 			most = number(judge->tasks[i], "ncpus");
+		if (judge->shares[i] > largest)
+			largest = judge->shares[i];
 	}
 	for (uint32_t i = first; i < last; i++) {
 		const struct exec_record *task = judge->tasks[i];
 		int64_t has = number(task, "ncpus"), asked = number(task, "cpus.asked");
+		double share = judge->shares[i];
 
 		if (has <= 0)
 			continue;
@@ -1143,7 +1189,7 @@ static void find_cpus_of(struct judge *judge, uint32_t first, uint32_t last)
 			      " were asked for it",
 			      has, has > 1 ? "s" : "", exec_record_text(task, "cpus"),
 			      asked);
-		else if (has < most)
+		else if (has < most && share > 0 && share < largest)
 			found(judge, CPUS_UNEVEN, place,
 			      "may run on %" PRId64 " CPU%s (%s), and others on %" PRId64,
 			      has, has > 1 ? "s" : "", exec_record_text(task, "cpus"),
@@ -1153,10 +1199,8 @@ static void find_cpus_of(struct judge *judge, uint32_t first, uint32_t last)
 
 static void find_cpus(struct judge *judge)
 {
-	for (uint32_t first = 0, last; first < judge->tasks_count; first = last) {
-		last = end_of_part(judge, judge->tasks, judge->tasks_count, first);
-		find_cpus_of(judge, first, last);
-	}
+	for_each_node(judge, find_shares);
+	for_each_part(judge, find_cpus_of);
 }
 
 static void find_binding(struct judge *judge)
@@ -1503,9 +1547,11 @@ void exec_judge(struct exec_verdict *verdict, const struct exec_world *world)
 
 	judge.tasks = calloc(world->ntasks, sizeof(*judge.tasks));
 	judge.nodes = calloc(world->ntasks, sizeof(*judge.nodes));
+	judge.shares = calloc(world->ntasks, sizeof(*judge.shares));
 	judge.peers = calloc(world->ntasks, sizeof(*judge.peers));
 	judge.named = calloc(world->ntasks, sizeof(*judge.named));
-	if (!judge.tasks || !judge.nodes || !judge.peers || !judge.named) {
+	if (!judge.tasks || !judge.shares || !judge.nodes || !judge.peers ||
+	    !judge.named) {
 		verdict->lost = true;
 		verdict->errors++;
 	} else {
@@ -1522,6 +1568,7 @@ void exec_judge(struct exec_verdict *verdict, const struct exec_world *world)
 		qsort(verdict->findings, verdict->count, sizeof(*verdict->findings),
 		      by_severity);
 	free(judge.tasks);
+	free(judge.shares);
 	free(judge.nodes);
 	free(judge.peers);
 	free(judge.named);

@@ -220,6 +220,14 @@ static const struct {
 	 "[cpus-few]\n"},
 	{{NULL, NULL, NULL, "ncpus=2\ncpus=0-1\n"},
 	 "warning rank 3 on b: may run on 2 CPUs (0-1), and others on 8 [cpus-uneven]\n"},
+	/* Those of one node have all of its CPUs together, and as many each. */
+	{{"ncpus=16\ncpus=0-15\n", "ncpus=16\ncpus=0-15\n", NULL, NULL}, ""},
+	{{"ncpus=16\ncpus=0-15\n", "!", NULL, NULL},
+	 "error : 1 of 4 ranks have not reported in 7 s: 1 [ranks-missing]\n"},
+	{{"ncpus=32\ncpus=0-31\n", "ncpus=32\ncpus=0-31\n", NULL, NULL},
+	 "warning rank 2 on b: may run on 8 CPUs (0-7), and others on 32 [cpus-uneven]\n"
+	 "warning rank 3 on b: may run on 8 CPUs (8-15), and others on 32 "
+	 "[cpus-uneven]\n"},
 	{{NULL, NULL, "binding=one\\ntwo\n"},
 	 "warning b: one [binding]\nwarning b: two [binding]\n"},
 	{{NULL, NULL, "memory=34359738368\n"},
