@@ -648,7 +648,7 @@ int exec_doctor(const struct exec_doctor *doctor)
 
 	if (r == 0 && !patient.meeting.served)
 		exec_source_addresses(&patient.facts, &patient.settings,
-				      &patient.refused);
+				      EXEC_LOOK_UP_TIME, &patient.refused);
 	if (r == 0) {
 		r = exec_meeting_open(&patient.meeting, !patient.pmix, &patient.refused);
 		if (r)
@@ -666,13 +666,8 @@ int exec_doctor(const struct exec_doctor *doctor)
 	if (r == 0 && alone)
 		r = examine_alone(&patient, &err);
 	if (r < 0) {
-		const char *local_rank = getenv("SLURM_LOCALID");
-
 		launch_error_set(&err, r, "%s", strerror(-r));
-		/* What is wrong with the step is so for all, and a line a node will do.
-		 */
-		if (launch_error_is_set(&err) &&
-		    (r != -EINVAL || !local_rank || strcmp(local_rank, "0") == 0))
+		if (launch_error_is_set(&err) && exec_source_speaks(r))
 			say(err.text);
 	}
 	if (r)

@@ -118,7 +118,8 @@ static int serve(const struct exec_options *options, struct exec_pmix *pmix,
 		return -ENOMEM;
 	task.masks = masks;
 	if (!facts->submitit)
-		r = exec_source_addresses(facts, &options->settings, err);
+		r = exec_source_addresses(facts, &options->settings, EXEC_LOOK_UP_TIME,
+					  err);
 	if (r == 0 && options->settings.gpus != LAUNCH_GPUS_NONE)
 		r = exec_source_gpus(facts, &gpus, err);
 	task.gpus = gpus;

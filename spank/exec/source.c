@@ -5,6 +5,7 @@
  */
 #include "spank/exec/source.h"
 
+#include "spank/exec/wait.h"
 #include "spank/launch/cpuset.h"
 #include "spank/launch/hostlist.h"
 #include "spank/launch/lookup.h"
@@ -403,8 +404,56 @@ void exec_source_close(struct exec_source *source)
 	*source = (struct exec_source){0};
 }
 
+/* A name that is looked up by a thread. */
+struct query {
+	char name[LAUNCH_ADDR_MAX], addr[LAUNCH_ADDR_MAX];
+	uint32_t nnodes;
+	struct launch_error err;
+	int r;
+};
+
+static void ask(void *arg)
+{
+	struct query *query = arg;
+
+	query->r = launch_look_up(query->name, query->nnodes, query->addr,
+				  sizeof(query->addr), &query->err);
+}
+
+/* As launch_look_up(), and -EHOSTUNREACH with ERR when it takes longer than SECONDS. */
+static int look_up(const char *name, uint32_t nnodes, unsigned int seconds, char **addr,
+		   struct launch_error *err)
+{
+	const struct timespec until = exec_time_in(1000 * seconds);
+	struct query *query = calloc(1, sizeof(*query));
+	struct exec_call *call;
+	int r;
+
+	if (!query)
+		return -ENOMEM;
+	snprintf(query->name, sizeof(query->name), "%s", name);
+	query->nnodes = nnodes;
+	r = exec_call_start(&call, ask, free, query);
+	if (r)
+		return r;
+	if (!exec_call_wait(call, &until)) {
+		r = launch_error_set(err, -EHOSTUNREACH,
+				     "addr=ip: %.80s: the resolver has not answered in "
+				     "%u s; use addr=name, or set MASTER_ADDR",
+				     name, seconds);
+	} else if (query->r) {
+		r = query->r;
+		launch_error_set(err, r, "%s", query->err.text);
+	} else {
+		*addr = strdup(query->addr);
+		r = *addr ? 0 : -ENOMEM;
+	}
+	exec_call_close(&call);
+	return r;
+}
+
 int exec_source_addresses(struct launch_facts *facts,
-			  const struct launch_settings *settings,
+			  const struct launch_settings *settings, unsigned int seconds,
 			  struct launch_error *err)
 {
 	const struct {
@@ -416,7 +465,7 @@ int exec_source_addresses(struct launch_facts *facts,
 		{launch_head_query, &facts->head_addr},
 		{launch_node_query, &facts->node_addr},
 	};
-	char name[LAUNCH_ADDR_MAX], addr[LAUNCH_ADDR_MAX];
+	char name[LAUNCH_ADDR_MAX];
 
 	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
 		int r = wanted[i].query(facts, settings, name, sizeof(name), err);
@@ -429,12 +478,9 @@ int exec_source_addresses(struct launch_facts *facts,
 			return launch_error_set(err, -EINVAL,
 						"addr=nodeaddr: only the plugin can ask "
 						"Slurm for it; use addr=ip or addr=name");
-		r = launch_look_up(name, facts->nnodes, addr, sizeof(addr), err);
+		r = look_up(name, facts->nnodes, seconds, wanted[i].found, err);
 		if (r)
 			return r;
-		*wanted[i].found = strdup(addr);
-		if (!*wanted[i].found)
-			return -ENOMEM;
 	}
 	return 0;
 }

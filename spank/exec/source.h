@@ -93,13 +93,18 @@ int exec_layout_read(struct exec_layout *layout, struct exec_pmix *pmix,
 
 void exec_layout_clear(struct exec_layout *layout);
 
+/* How long a name may take, in seconds: the resolver asks a second server after 5 s, and
+ * the first one again after 10 (resolv.conf(5), timeout and attempts). */
+#define EXEC_LOOK_UP_TIME 20
+
 /*
  * Finds out what addr= asks for beyond the node's name, of rank 0's node and with
- * elastic= of this one. -EINVAL with ERR when this asks for what a task cannot know
- * (NodeAddr); else as launch_look_up().
+ * elastic= of this one, each in SECONDS. -EINVAL with ERR when this asks for what a task
+ * cannot know (NodeAddr); -EHOSTUNREACH with ERR when the resolver does not answer; else
+ * as launch_look_up().
  */
 int exec_source_addresses(struct launch_facts *facts,
-			  const struct launch_settings *settings,
+			  const struct launch_settings *settings, unsigned int seconds,
 			  struct launch_error *err);
 
 /*

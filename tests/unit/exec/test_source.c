@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whose PMIx server it is that the environment tells of, and which task speaks for the
- * step.
+ * Whose PMIx server it is that the environment tells of, which task speaks for the step,
+ * and how long a name may take.
  */
 #include "spank/exec/source.h"
+#include "spank/exec/wait.h"
 
 #include <errno.h>
+#include <netdb.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -91,11 +95,66 @@ static void one_speaks_for_the_step(void **state)
 	}
 }
 
+/* ---- a resolver that does not answer ---- */
+
+static int release[2] = {-1, -1}; /* a pipe: a byte lets it answer */
+
+int getaddrinfo(const char *name, const char *service, const struct addrinfo *hints,
+		struct addrinfo **found)
+{
+	char byte;
+
+	if (strcmp(name, "n1-slow") == 0 && read(release[0], &byte, 1) != 1)
+		abort();
+	return EAI_NONAME;
+}
+
+static void a_resolver_is_not_waited_for(void **state)
+{
+	static const struct {
+		const char *settings;
+		int r;
+		const char *text;
+	} rows[] = {
+		{"addr=ip,suffix=-slow", -EHOSTUNREACH,
+		 "addr=ip: n1-slow: the resolver has not answered in 1 s; use addr=name, "
+		 "or set MASTER_ADDR"},
+		{"addr=ip", -EHOSTUNREACH,
+		 "addr=ip: n1: Name or service not known; use addr=name, or set "
+		 "MASTER_ADDR"},
+		{"addr=nodeaddr", -EINVAL,
+		 "addr=nodeaddr: only the plugin can ask Slurm for it; use addr=ip or "
+		 "addr=name"},
+		{"addr=name,suffix=-slow", 0, ""},
+	};
+	char nodes[] = "n[1-2]", node[] = "n1";
+	struct launch_facts facts = {
+		.nnodes = 2, .ntasks = 2, .nodelist = nodes, .node = node};
+
+	assert_int_equal(pipe(release), 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const time_t began = exec_seconds_now();
+		struct launch_settings settings;
+		struct launch_error err = {""};
+
+		launch_settings_init(&settings);
+		assert_int_equal(launch_settings_parse(&settings, rows[i].settings, &err),
+				 0);
+		assert_int_equal(exec_source_addresses(&facts, &settings, 1, &err),
+				 rows[i].r);
+		assert_string_equal(err.text, rows[i].text);
+		assert_in_range(exec_seconds_now() - began, 0, 4);
+		assert_null(facts.head_addr);
+	}
+	assert_int_equal(write(release[1], "", 1), 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(servers_are_told_apart),
 		cmocka_unit_test(one_speaks_for_the_step),
+		cmocka_unit_test(a_resolver_is_not_waited_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
