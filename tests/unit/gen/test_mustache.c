@@ -308,6 +308,71 @@ static void faults(void **state)
 	}
 }
 
+/* Where bytes of the result come from: as often as they are inserted, and no others. */
+static void origins(void **state)
+{
+	static const char text[] =
+		"<{{a}}>{{#list}}\n{{.}}{{/list}}{{^a}}{{a}}{{/a}}{{b}}";
+	static const char expected[] = "<x yy>\nq\nqzz";
+	static const struct {
+		size_t begin, end;
+		uint32_t line; /* 0: nothing */
+	} rows[] = {
+		/* x, yy of `x yy`; each q; b has none. */
+		{0, 1, 0}, {1, 2, 1}, {2, 3, 0},  {3, 5, 2},   {5, 7, 0},
+		{7, 8, 3}, {8, 9, 0}, {9, 10, 4}, {10, 12, 0},
+	};
+	const struct script_template template = {"t", text, sizeof(text) - 1};
+	const struct diag_place places[] = {{"s", 1, 1, 2},
+					    {"s", 2, 1, 2},
+					    {"s", 3, 1, 2},
+					    {"s", 4, 1, 2},
+					    {NULL, 5, 1, 2}};
+	struct script_value *root = script_value_create(), *list;
+	struct script_origins found = {0};
+	struct diag diag = {0};
+	char *result = NULL;
+	size_t length;
+	FILE *out = open_memstream(&result, &length);
+
+	script_value_text(root, "a", "x yy");
+	script_value_origin(root, 0, 1, &places[0]);
+	script_value_origin(root, 2, 4, &places[1]);
+	list = script_value_list(root, "list");
+	script_value_text(list, NULL, "q");
+	script_value_origin(list, 0, 1, &places[2]);
+	script_value_text(list, NULL, "q");
+	script_value_origin(list, 0, 1, &places[3]);
+	script_value_text(root, "b", "zz");
+	/* Of no file, and of none. */
+	script_value_origin(root, 0, 2, &places[4]);
+	script_value_origin(root, 0, 2, NULL);
+	assert_int_equal(script_mustache(out, &template, root, NULL, NULL, &found, &diag),
+			 0);
+	assert_int_equal(fclose(out), 0);
+	assert_string_equal(result, expected);
+	assert_int_equal(found.count, 4);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		for (size_t at = rows[i].begin; at < rows[i].end; at++) {
+			const struct script_origin *origin =
+				script_origins_find(&found, at);
+
+			if (rows[i].line == 0) {
+				assert_null(origin);
+				continue;
+			}
+			assert_non_null(origin);
+			assert_int_equal(origin->place.line, rows[i].line);
+			assert_int_equal(origin->begin, rows[i].begin);
+			assert_int_equal(origin->end, rows[i].end);
+		}
+	}
+	assert_null(script_origins_find(&found, sizeof(expected)));
+	script_origins_clear(&found);
+	script_value_free(root);
+	free(result);
+}
+
 static void no_memory_is_told(void **state)
 {
 	const struct script_template template = {"t", "x", 1};
@@ -341,6 +406,7 @@ int main(void)
 		cmocka_unit_test(comments_and_delimiters),
 		cmocka_unit_test(partials_rule),
 		cmocka_unit_test(faults),
+		cmocka_unit_test(origins),
 		cmocka_unit_test(no_memory_is_told),
 	};
 
