@@ -118,6 +118,24 @@ compare()
 	meets '?'
 }
 
+# SLURM_* alone do not tell it. The servers of Slurm 22.05's PMIx find each other only where the
+# nodes of the components are in the order of their names.
+@test "PMIx tells rank 0's node in a heterogeneous step" {
+	no_plugin
+	submit <<-'END'
+		#!/bin/bash
+		#SBATCH -w node1 -N1 -n1
+		#SBATCH hetjob
+		#SBATCH -w node2,node3 -N2 -n3
+		srun --mpi=pmix --het-group=0 -n1 srank exec --launcher torch step-show : \
+			--het-group=1 -N2 -n3 -m block srank exec --launcher torch step-show
+	END
+	ended
+	cat "$(home err)" >&2
+	wrote out
+	meets 1,2,2,3
+}
+
 @test "without PMIx an arbitrary distribution is refused, in one line a node" {
 	no_plugin
 	printf '%s\n' node2 node1 node2 | write hosts
