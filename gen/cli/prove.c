@@ -18,7 +18,10 @@
 
 /* What the generator tells itself, in the words of the spec. */
 static const char *const told_before[] = {
-	"log-folder", "over-limit", "select-plugin", "shell-syntax", "unknown-partition",
+	"over-limit",
+	"select-plugin",
+	"shell-syntax",
+	"unknown-partition",
 };
 
 /* The script does these by itself, or a key does, so that the cure is another one here.

@@ -49,6 +49,7 @@ tells() {
 		-s:1:6|error|variable-in-directive|name=$MODEL
 		-s:1:14|error|variable-in-directive|batch.output=$HOME/logs/%j.out
 		-s:1:15|warning|mem-without-unit|resources.mem=16
+		-s:1:14|warning|log-folder|batch.output=%j/out.txt
 	END
 }
 
