@@ -1572,6 +1572,12 @@ static bool is_refused(struct import *import, const struct check_command *comman
 				    "srank check tells more",
 				    "no shell can read this script: %s",
 				    shell_fault_text(model->program.fault.kind));
+	if (check_is_dist_script(launch->command->name))
+		check_import_refuse(import, launch->command->range,
+				    "write out what it runs: torchrun ... tools/train.py "
+				    "CONFIG --launcher pytorch",
+				    "what %s does stands in a file that was not read",
+				    launch->command->name);
 	if (model->jobs_count > 1)
 		check_import_refuse(import,
 				    model->jobs[1].nodes ? model->jobs[1].nodes->range

@@ -144,12 +144,14 @@ static const struct {
 	{PROGRAMS, "--distributed_port", CHECK_KEY_PORT, NUMBER},
 };
 
-/* PET_<DEST> is the default of an option of torchrun's (torch/distributed/run.py). */
-static const struct {
+struct variable {
 	const char *name;
 	enum check_key key;
 	enum form form;
-} pet[] = {
+};
+
+/* PET_<DEST> is the default of an option of torchrun's (torch/distributed/run.py). */
+static const struct variable pet[] = {
 	{"PET_NNODES", CHECK_KEY_NNODES, RANGE},
 	{"PET_NPROC_PER_NODE", CHECK_KEY_NPROC, WORKERS},
 	{"PET_NODE_RANK", CHECK_KEY_NODE_RANK, NUMBER},
@@ -158,6 +160,14 @@ static const struct {
 	{"PET_RDZV_BACKEND", CHECK_KEY_BACKEND, TEXT},
 	{"PET_RDZV_ENDPOINT", CHECK_KEY_ENDPOINT, PORT_IN},
 	{"PET_RDZV_ID", CHECK_KEY_RUN_ID, TEXT},
+};
+
+/* What dist_train.sh reads. */
+static const struct variable dist[] = {
+	{"NNODES", CHECK_KEY_NNODES, NUMBER},
+	{"NODE_RANK", CHECK_KEY_NODE_RANK, NUMBER},
+	{"MASTER_ADDR", CHECK_KEY_ADDRESS, TEXT},
+	{"PORT", CHECK_KEY_PORT, NUMBER},
 };
 
 static const struct check_number unknown;
@@ -363,21 +373,46 @@ static void read_options(struct check_follow *follow, struct check_launch *launc
 	}
 }
 
-static void read_variables(struct check_follow *follow, struct check_launch *launch)
+bool check_is_dist_script(const char *file)
 {
-	for (size_t i = 0; i < sizeof(pet) / sizeof(*pet); i++) {
-		struct check_setting *setting = &launch->setting[pet[i].key];
-		const struct check_name *name =
-			check_name_find(follow, pet[i].name, strlen(pet[i].name));
+	const char *name = strrchr(file, '/');
+
+	name = name ? name + 1 : file;
+	return strcmp(name, "dist_train.sh") == 0 || strcmp(name, "dist_test.sh") == 0;
+}
+
+/* CONFIG GPUS, and CONFIG CHECKPOINT GPUS. */
+static void read_gpus_argument(struct check_follow *follow, struct check_launch *launch)
+{
+	const size_t at = strcmp(launch->command->name, "dist_test.sh") == 0 ? 1 : 0;
+	struct check_setting *setting = &launch->setting[CHECK_KEY_NPROC];
+
+	if (launch->arguments_count <= at)
+		return;
+	*setting = (struct check_setting){
+		.name = "GPUS",
+		.value = launch->arguments[at],
+		.number = read_form(follow, &launch->arguments[at], NUMBER),
+		.range = launch->arguments[at].range,
+	};
+}
+
+static void read_variables(struct check_follow *follow, struct check_launch *launch,
+			   const struct variable *variables, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		struct check_setting *setting = &launch->setting[variables[i].key];
+		const struct check_name *name = check_name_find(
+			follow, variables[i].name, strlen(variables[i].name));
 		const struct check_binding *binding =
 			name ? check_visible(follow, name) : NULL;
 
 		if (setting->name || !binding || !binding->exported || !binding->set)
 			continue;
 		*setting = (struct check_setting){
-			.name = pet[i].name,
+			.name = variables[i].name,
 			.value = binding->value,
-			.number = read_form(follow, &binding->value, pet[i].form),
+			.number = read_form(follow, &binding->value, variables[i].form),
 			.range = binding->assignment->range,
 			.assignment = binding->assignment,
 		};
@@ -532,8 +567,12 @@ struct check_launch *check_launch_make(struct check_follow *follow,
 	else
 		read_options(follow, launch, command->words + 1,
 			     (operand < count ? operand : count) - 1);
-	if (launch->tool == CHECK_TORCHRUN)
-		read_variables(follow, launch);
+	if (check_is_dist_script(command->name)) {
+		read_gpus_argument(follow, launch);
+		read_variables(follow, launch, dist, sizeof(dist) / sizeof(*dist));
+	} else if (launch->tool == CHECK_TORCHRUN) {
+		read_variables(follow, launch, pet, sizeof(pet) / sizeof(*pet));
+	}
 	count_workers(follow, launch);
 	launch->distributed = is_distributed(launch);
 	return launch;

@@ -511,11 +511,13 @@ static void rank_in_environment(struct rules *rules, const struct check_launch *
 	static const enum check_variable variables[] = {CHECK_RANK, CHECK_LOCAL_RANK,
 							CHECK_NODE_RANK};
 
-	/* Launchers set these themselves. */
+	/* Launchers set these themselves, but for the node's rank of dist_train.sh. */
+	const bool dist = check_is_dist_script(launch->command->name);
+
 	if (!launch->step || launch->step->kind != CHECK_STEP_SRUN ||
-	    is_launcher(launch) || launch->parent)
+	    (is_launcher(launch) && !dist) || launch->parent)
 		return;
-	for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++) {
+	for (size_t i = dist ? 2 : 0; i < sizeof(variables) / sizeof(*variables); i++) {
 		const struct check_assignment *set = launch->command->sees[variables[i]];
 		const struct check_expansion *found;
 
@@ -555,7 +557,9 @@ static void node_rank(struct rules *rules, const struct check_launch *launch)
 			       "%s has no %s, which is then 0 on each of " LL " nodes",
 			       launch->command->name,
 			       launch->tool == CHECK_ACCELERATE ? "--machine_rank"
-								: "--node_rank",
+			       : check_is_dist_script(launch->command->name)
+				       ? "NODE_RANK"
+				       : "--node_rank",
 			       nodes) &&
 		    launch->tool == CHECK_ACCELERATE)
 			rules_fix(rules, "--machine_rank $SLURM_NODEID inside the step");

@@ -517,6 +517,10 @@ const struct check_expansion *check_value_expands(const struct check_value *valu
 bool check_option(const struct check_command *command, size_t from, const char *name,
 		  struct check_setting *setting);
 
+/* FILE is tools/dist_train.sh or dist_test.sh of OpenMMLab, which start
+ * torch.distributed.launch. */
+bool check_is_dist_script(const char *file);
+
 /* COMMAND, or one that it stands in, is TOOL; the nearest such, or NULL. */
 const struct check_command *check_within(const struct check_command *command,
 					 enum check_tool tool);

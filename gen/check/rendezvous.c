@@ -97,6 +97,27 @@ static const char *const asks_slurm[] = {"scontrol", "hostlist", "nodeset", "sru
 static const char *const own_host[] = {"hostname", "ip",          "ifconfig",
 				       "uname",    "hostnamectl", NULL};
 
+/* python -c '... socket.gethostname() ...', cat /etc/hostname */
+static bool asks_itself(const struct check_model *model,
+			const struct check_expansion *expansion)
+{
+	static const char *const parts[] = {"gethostname", "getfqdn", "/etc/hostname",
+					    "platform.node"};
+
+	for (size_t i = expansion->first;
+	     i < expansion->last && i < model->commands_count; i++) {
+		const struct check_command *command = model->commands[i];
+
+		for (size_t j = 1; j < command->words_count; j++) {
+			for (size_t k = 0; k < sizeof(parts) / sizeof(*parts); k++) {
+				if (strstr(command->words[j].text, parts[k]))
+					return true;
+			}
+		}
+	}
+	return false;
+}
+
 static bool is_nodelist(const char *name)
 {
 	static const char *const names[] = {
@@ -414,7 +435,7 @@ static void expanded_address(struct rules *rules, const char *name,
 	if (expansion->kind == CHECK_SUBSTITUTE) {
 		falls_back(rules, expansion, nodes);
 		if (!inside(model, expansion, asks_slurm) &&
-		    inside(model, expansion, own_host))
+		    (inside(model, expansion, own_host) || asks_itself(model, expansion)))
 			own_name(rules, name, expansion, where, nodes, teller->branch);
 		all_addresses(rules, name, expansion, where);
 		return;
@@ -431,7 +452,8 @@ static void expanded_address(struct rules *rules, const char *name,
 			   "SLURM_LAUNCH_NODE_IPADDR is the host of this srun, which "
 			   "need not "
 			   "be rank 0's");
-	} else if (strcmp(of, "SLURMD_NODENAME") == 0 || strcmp(of, "HOSTNAME") == 0) {
+	} else if (strcmp(of, "SLURMD_NODENAME") == 0 || strcmp(of, "HOSTNAME") == 0 ||
+		   strcmp(of, "SLURM_TOPOLOGY_ADDR") == 0) {
 		own_name(rules, name, expansion, where, nodes, teller->branch);
 	} else if (is_nodelist(of)) {
 		if (nodes > 1 && (!expansion->op || !*expansion->op))
@@ -1034,7 +1056,9 @@ static void ports(struct rules *rules)
 
 		if (rules_skips(launch) || is_said(launch, CHECK_KEY_STANDALONE))
 			continue;
-		if (setting->name && !setting->assignment) {
+		if (setting->name &&
+		    (!setting->assignment ||
+		     !is_one_of(port_names, setting->assignment->name))) {
 			struct script_range where = setting->value.source;
 
 			if (setting->value.expansions_count > 0)

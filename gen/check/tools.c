@@ -117,6 +117,10 @@ static const struct tool tools[] = {
 	 .everything_valued = true},
 	{"accelerate-launch", NULL, LAUNCHER, CHECK_ACCELERATE, ACCELERATE,
 	 .everything_valued = true},
+	/* OpenMMLab's: CONFIG [CHECKPOINT] GPUS, the rest from variables (tools of
+	 * MMDetection and its like). */
+	{"dist_train.sh", NULL, LAUNCHER, CHECK_TORCHRUN, ""},
+	{"dist_test.sh", NULL, LAUNCHER, CHECK_TORCHRUN, ""},
 	{"deepspeed", NULL, LAUNCHER, CHECK_DEEPSPEED, DEEPSPEED},
 	{"colossalai", "run", LAUNCHER, CHECK_COLOSSALAI,
 	 "--hostfile -H --include --exclude --master_addr --master_port --nproc_per_node "
@@ -439,6 +443,8 @@ static void follow_string(struct check_follow *follow, struct check_command *com
 		if (file)
 			check_follow_text(follow, file, CHECK_SHELL_FILE, command,
 					  words + at + 1, count - at - 1);
+		else if (check_is_dist_script(words[at].text))
+			follow_operand(follow, command);
 		return;
 	}
 	if (follow->document)

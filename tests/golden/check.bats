@@ -585,6 +585,8 @@ refuses() {
 	refuses 'whether this command runs'
 	job 'if [ -f x ]; then srun python train.py; fi'
 	refuses 'whether this command runs'
+	job 'bash tools/dist_train.sh configs/a.py 2'
+	refuses 'what dist_train.sh does stands in a file'
 	job 'go() { cd x; srun python train.py; }' 'go'
 	refuses 'stands in a function'
 	job '(' 'cd x' 'srun python train.py' ')'
