@@ -81,15 +81,19 @@ static int check_cpus(struct plan_work *work)
 						     : plan_usable_cpus(partition);
 	const uint64_t value = plan_value(work->plan, PLAN_CPUS_PER_NODE);
 	const uint64_t taken = plan_taken_cpus(work);
-	char what[128], limit[96], idle[64] = "";
+	const char *reason = work->plan->number[PLAN_CPUS_PER_NODE].reason;
+	/* No key of a spec, so by the two that make it. */
+	const bool computed = work->computed & 1u << PLAN_CPUS_PER_NODE;
+	char what[224], limit[96], idle[64] = "";
 
 	if (!usable || taken <= usable || !is_sound(work, PLAN_CPUS_PER_NODE))
 		return 0;
 	if (taken > value)
 		snprintf(idle, sizeof(idle), ", %llu with idle threads,",
 			 (unsigned long long)taken);
-	snprintf(what, sizeof(what), "cpus_per_node %llu%s", (unsigned long long)value,
-		 idle);
+	snprintf(what, sizeof(what), "cpus_per_node %llu%s%s%s%s",
+		 (unsigned long long)value, computed ? " (" : "", computed ? reason : "",
+		 computed ? ")" : "", idle);
 	if (partition->reserved_cpus.number)
 		snprintf(limit, sizeof(limit), "%llu, the reserved ones left out",
 			 (unsigned long long)usable);

@@ -67,8 +67,10 @@ static int find_given(struct plan_work *work, enum unit *given)
 		if (*given != UNITS) {
 			diag_add(work->diag, DIAG_ERROR, "plan-memory",
 				 &value_of(work, unit)->place,
-				 "%s is given beside %s; Slurm takes one of them",
-				 units[unit].key, units[*given].key);
+				 "%s %.40s is given beside %s %.40s; Slurm takes one of "
+				 "them",
+				 units[unit].key, value_of(work, unit)->text,
+				 units[*given].key, value_of(work, *given)->text);
 			rc = -EINVAL;
 		}
 		*given = unit;

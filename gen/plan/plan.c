@@ -136,15 +136,19 @@ static int take_gpus(struct plan_work *work)
 	}
 	work->gpus = some || value;
 	if (zero && work->gpus) {
-		const struct plan_number *none = &number[counts[0]];
+		const bool first = number[counts[0]].origin == PLAN_GIVEN &&
+				   number[counts[0]].value == 0;
+		const enum plan_quantity none = counts[first ? 0 : 1];
+		const enum plan_quantity other = counts[first ? 1 : 0];
+		char count[24];
 
-		if (none->origin != PLAN_GIVEN || none->value != 0)
-			none = &number[counts[1]];
-		diag_add(work->diag, DIAG_ERROR, "plan-identity", &none->place,
-			 "no GPU is asked for here, but %s speaks of GPUs",
-			 value                        ? name
-			 : none == &number[PLAN_GPUS] ? "gpus_per_node"
-						      : "gpus");
+		snprintf(count, sizeof(count), "%llu",
+			 (unsigned long long)number[other].value);
+		diag_add(work->diag, DIAG_ERROR, "plan-identity", &number[none].place,
+			 "%s 0 asks for no GPU, and %s %s for some",
+			 plan_quantity_name(none),
+			 value ? name : plan_quantity_name(other),
+			 value ? value->text : count);
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < 2 && !work->gpus; i++) {

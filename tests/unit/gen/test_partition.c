@@ -303,8 +303,8 @@ static void faults(void **state)
 	} rows[] = {
 		/* Memory. */
 		{"nodes: 1, mem: 1G, mem_per_cpu: 1G", "", "",
-		 "job.yaml:2:45: error: mem_per_cpu is given beside mem; Slurm takes one "
-		 "of them [plan-memory]\n"},
+		 "job.yaml:2:45: error: mem_per_cpu 1G is given beside mem 1G; Slurm "
+		 "takes one of them [plan-memory]\n"},
 		{"nodes: 1, mem_per_gpu: 1G", "", "",
 		 "job.yaml:2:36: error: mem_per_gpu is given, but the job has no GPU "
 		 "[plan-memory]\n"
@@ -330,15 +330,18 @@ static void faults(void **state)
 		 "job.yaml:2:20: error: nodes 17 is more than partition big allows: 16 "
 		 "(site.yaml) [plan-limit]\n"},
 		{"nodes: 1, cpus_per_task: 121", "partition: gpu", cluster,
-		 "job.yaml:2:38: error: cpus_per_node 121 is more than partition gpu "
+		 "job.yaml:2:38: error: cpus_per_node 121 (ntasks_per_node 1 x "
+		 "cpus_per_task 121) is more than partition gpu "
 		 "allows: 120, the reserved ones left out (site.yaml) [plan-limit]\n"},
 		{"nodes: 1, cpus_per_task: 61, hint: nomultithread", "partition: gpu",
 		 cluster,
-		 "job.yaml:2:38: error: cpus_per_node 61, 122 with idle threads, is more "
+		 "job.yaml:2:38: error: cpus_per_node 61 (ntasks_per_node 1 x "
+		 "cpus_per_task 61), 122 with idle threads, is more "
 		 "than partition gpu allows: 120, the reserved ones left out (site.yaml) "
 		 "[plan-limit]\n"},
 		{"nodes: 1, cpus_per_task: 41", "partition: cpu", cluster,
-		 "job.yaml:2:38: error: cpus_per_node 41 is more than partition cpu "
+		 "job.yaml:2:38: error: cpus_per_node 41 (ntasks_per_node 1 x "
+		 "cpus_per_task 41) is more than partition cpu "
 		 "allows: 40 (site.yaml) [plan-limit]\n"},
 		{"gpus: 1, gpu_type: v100", "partition: gpu, qos: short", cluster,
 		 "job.yaml:2:32: error: gpu_type v100 is not among those of partition "

@@ -275,17 +275,14 @@ static void faults(void **state)
 		 "takes: 64 GPUs a node [plan-limit]\n"},
 		/* Zero GPUs, and words about GPUs. */
 		{"torch", "gpus: 0, tasks_per_gpu: 2",
-		 "job.yaml:3:19: error: no GPU is asked for here, but tasks_per_gpu "
-		 "speaks of GPUs "
-		 "[plan-identity]\n"},
+		 "job.yaml:3:19: error: gpus 0 asks for no GPU, and tasks_per_gpu 2 for "
+		 "some [plan-identity]\n"},
 		{"torch", "gpus: 0, gpus_per_node: 8",
-		 "job.yaml:3:19: error: no GPU is asked for here, but gpus_per_node "
-		 "speaks of GPUs "
-		 "[plan-identity]\n"},
+		 "job.yaml:3:19: error: gpus 0 asks for no GPU, and gpus_per_node 8 for "
+		 "some [plan-identity]\n"},
 		{"torch", "gpus: 8, gpus_per_node: 0",
-		 "job.yaml:3:37: error: no GPU is asked for here, but gpus speaks of "
-		 "GPUs "
-		 "[plan-identity]\n"},
+		 "job.yaml:3:37: error: gpus_per_node 0 asks for no GPU, and gpus 8 for "
+		 "some [plan-identity]\n"},
 		/* Too little. */
 		{"torch", "gpus: 16",
 		 "job.yaml:3:19: error: gpus 16 does not say how many nodes share them "
@@ -411,7 +408,8 @@ static void limits_of_the_partition(void **state)
 		 "allows: 8 "
 		 "(site.yaml) [plan-limit]\n"},
 		{"nodes: 1, gpus_per_node: 8, cpus_per_gpu: 9", "partition: gpu",
-		 "job.yaml:3:55: error: cpus_per_node 72 is more than partition gpu "
+		 "job.yaml:3:55: error: cpus_per_node 72 (gpus_per_node 8 x "
+		 "cpus_per_gpu 9) is more than partition gpu "
 		 "allows: 64 "
 		 "(site.yaml) [plan-limit]\n"},
 		{"nodes: 1, mem: 513G", "partition: gpu, time: 3-00:00:01",
