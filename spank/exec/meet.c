@@ -8,6 +8,7 @@
 #include "spank/exec/reach.h"
 #include "spank/exec/record.h"
 #include "spank/exec/wait.h"
+#include "spank/launch/hostlist.h"
 #include "spank/launch/port_test.h"
 
 #include <ctype.h>
@@ -241,6 +242,26 @@ static int find_route(const struct exec_meeting *meeting, struct sockaddr_storag
 		       : -1;
 }
 
+/*
+ * The same to another node of the step, for one that is rank 0's own and whose name leads
+ * to itself, as Debian's /etc/hosts has it.
+ */
+static int find_way_out(const struct exec_meeting *meeting, struct sockaddr_storage *own)
+{
+	const struct launch_facts *facts = meeting->facts;
+	struct exec_resolved other = {0};
+	char name[LAUNCH_HOST_MAX];
+
+	for (uint32_t i = 0; i < 2 && facts->node && !other.count; i++) {
+		if (launch_hostlist_nth(facts->nodelist, i, name, sizeof(name)) == 0 &&
+		    strcmp(name, facts->node) != 0)
+			exec_resolve(name, EXEC_MEET_TIME, &other);
+	}
+	return other.count ? exec_interfaces_route(&meeting->interfaces,
+						   &other.address[0], own)
+			   : -1;
+}
+
 /* Any by which another host could come; -1: there is none. */
 static int find_any(const struct exec_interfaces *interfaces)
 {
@@ -253,9 +274,9 @@ static int find_any(const struct exec_interfaces *interfaces)
 
 /*
  * The address at which the libraries of the other nodes will look for this one: that of
- * the interface which a variable names, else of the one that leads to rank 0, else any.
- * Where the variables name several, one by which nobody goes to rank 0 is tried, since
- * the way to rank 0 has a trial of its own.
+ * the interface which a variable names, else of the one that leads to rank 0 or to
+ * another node, else any. Where the variables name several, one by which nobody goes to
+ * rank 0 is tried, since the way to rank 0 has a trial of its own.
  */
 static void find_own(struct exec_meeting *meeting)
 {
@@ -272,14 +293,17 @@ static void find_own(struct exec_meeting *meeting)
 			found = choice.interface;
 	}
 	meeting->own = (struct sockaddr_storage){0};
-	meeting->own_interface = found;
-	if (found < 0 && route >= 0 && !exec_address_is_loopback(&own)) {
-		meeting->own_interface = route;
-		meeting->own = own;
-		return;
+	if (found < 0) {
+		if (route < 0 || exec_address_is_loopback(&own))
+			route = find_way_out(meeting, &own);
+		if (route >= 0 && !exec_address_is_loopback(&own)) {
+			meeting->own_interface = route;
+			meeting->own = own;
+			return;
+		}
+		found = find_any(interfaces);
 	}
-	if (found < 0)
-		meeting->own_interface = found = find_any(interfaces);
+	meeting->own_interface = found;
 	if (found >= 0)
 		meeting->own = interfaces->of[found].address;
 }

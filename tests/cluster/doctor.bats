@@ -215,6 +215,25 @@ finds()
 	finds "warning: node2: the host's own name node2 does not lead to it (*), and Gloo then takes the loopback interface [[]hostname-loopback]"
 }
 
+@test "PMIx: rank 0's node may call itself by the loopback interface, as Debian does" {
+	# And have a network of its own in front of the one that leads to the others, which is then a
+	# bridge with eth0's address.
+	broken node2 'ip link add docker0 type veth peer name docker1 && ip link set docker0 up &&
+			ip address add 172.17.0.1/16 dev docker0 &&
+			ip link add br0 address $(cat /sys/class/net/eth0/address) type bridge && ip link set br0 up &&
+			ip address del 10.42.1.2/16 dev eth0 && ip link set eth0 master br0 &&
+			ip address add 10.42.1.2/16 dev br0' \
+		'ip link del br0; ip link del docker0; ip address add 10.42.1.2/16 dev eth0'
+	hosts 's/.*node2.*/127.0.1.1 node2/'
+	examine 0 srun --mpi=pmix -N2 --ntasks-per-node=2 -w node2,node3 --gres=gpu:2 \
+		./hosts sh -c '[ $SLURM_NODEID = 0 ] && export GLOO_SOCKET_IFNAME=br0 ||
+			export GLOO_SOCKET_IFNAME=eth0; exec srank doctor --strict'
+	finds
+	examine 0 srun --mpi=pmix -N2 --ntasks-per-node=2 -w node2,node3 --gres=gpu:2 ./hosts srank doctor --json
+	jq -e '[.findings[].id] == ["hostname-loopback"] and .tasks[0]."listen.interface" == "br0"
+		and .tasks[0].interfaces == "lo, docker0, br0"' <<<"$output"
+}
+
 @test "PMIx: no route, no answer, a refusal and another program are told apart" {
 	way node2 10.42.1.1 unreachable
 	examine 1 srun "${step[@]}" srank doctor
