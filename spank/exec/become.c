@@ -317,17 +317,31 @@ static void explain_busy(const char *path, char *text, size_t size)
 	snprintf(text, size, "it is open for writing; start it when it is complete");
 }
 
+/* What is often meant. */
 static void explain_none(const char *program, char *text, size_t size)
 {
+	const char *where = strchr(program, '/') ? "" : " in PATH";
+	const size_t name = strcspn(program, "=/ \t");
 	char here[PATH_MAX];
-	bool in_folder =
-		!strchr(program, '/') && *program &&
-		snprintf(here, sizeof(here), "./%s", program) < (int)sizeof(here) &&
-		is_there(here);
 
-	snprintf(text, size, "no such program%s%.*s%s",
-		 strchr(program, '/') ? "" : " in PATH", in_folder ? NAME_SHOWN + 2 : 0,
-		 in_folder ? "; this folder has one: ./" : "", in_folder ? program : "");
+	if (strpbrk(program, " \t"))
+		snprintf(
+			text, size,
+			"no such program%s; quotes have made a command and its arguments "
+			"one word",
+			where);
+	else if (name && program[name] == '=')
+		snprintf(text, size,
+			 "no such program%s; variables are set by env: srank exec env "
+			 "NAME=VALUE PROGRAM",
+			 where);
+	else if (*where && *program &&
+		 snprintf(here, sizeof(here), "./%s", program) < (int)sizeof(here) &&
+		 is_there(here))
+		snprintf(text, size, "no such program%s; this folder has one: %.*s",
+			 where, NAME_SHOWN, here);
+	else
+		snprintf(text, size, "no such program%s", where);
 }
 
 static const struct {

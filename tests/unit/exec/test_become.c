@@ -139,6 +139,19 @@ static const struct {
 	{"none", -ENOENT, "none: no such program in PATH"},
 	{"binary", -ENOENT,
 	 "binary: no such program in PATH; this folder has one: ./binary"},
+	{"python train.py", -ENOENT,
+	 "python train.py: no such program in PATH; quotes have made a command and its "
+	 "arguments one word"},
+	{"./good -x", -ENOENT,
+	 "./good -x: no such program; quotes have made a command and its arguments one "
+	 "word"},
+	{"A=1", -ENOENT,
+	 "A=1: no such program in PATH; variables are set by env: srank exec env "
+	 "NAME=VALUE PROGRAM"},
+	{"A=/bin/x", -ENOENT,
+	 "A=/bin/x: no such program; variables are set by env: srank exec env NAME=VALUE "
+	 "PROGRAM"},
+	{"./a=b", -ENOENT, "./a=b: no such program"},
 	{"./dangling", -ENOEXEC,
 	 "./dangling: it is a link to nowhere/prog, which is not there"},
 	{"./good/x", -ENOTDIR, "./good/x: Not a directory"},
