@@ -487,6 +487,10 @@ static void fixed_host(struct rules *rules, const char *name, const char *host,
 		if (!isalnum((unsigned char)host[i]) && !strchr(".-:", host[i]))
 			return;
 	}
+	if (rules->picks_nodes == 0)
+		rules->picks_nodes = picks_nodes(model) ? 1 : -1;
+	if (rules->picks_nodes > 0)
+		return;
 	rules_tell(rules, RULE_MASTER_FIXED, where,
 		   "%s is %.*s in every job, which may get other nodes", name,
 		   (int)length, host);

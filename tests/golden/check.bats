@@ -665,11 +665,12 @@ tells() {
 }
 
 @test "import: every option of mpirun and horovodrun is told" {
-	job 'mpirun -np 2 --map-by ppr:2:node -x A -x B=1 --bind-to core --rank-by=slot --mca btl tcp,self -wdir /tmp --oversubscribe --tag-output ./solver'
+	job 'mpirun -np 2 --map-by ppr:2:node -x A -x B=1 --bind-to core --rank-by slot --mca btl tcp,self -genv C 1 -wdir /tmp --oversubscribe --tag-output ./solver'
 	imports 'launcher: mpi' '  command: ["./solver"]' '    export B=1'
 	tells 'srun --mpi=pmix starts the ranks in place of mpirun' 4
 	tells '--bind-to core of mpirun was left out: binding.cpus' 4
-	tells '--rank-by=slot of mpirun was left out: srun.distribution' 4
+	tells '--rank-by slot of mpirun was left out: srun.distribution' 4
+	tells '-genv C 1 of mpirun was left out: env says it' 4
 	tells '--mca btl tcp,self of mpirun was left out: variables OMPI_MCA_' 4
 	tells '-wdir /tmp of mpirun was left out: run.workdir' 4
 	tells '--oversubscribe of mpirun was left out' 4
