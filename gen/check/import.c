@@ -1317,6 +1317,27 @@ static bool is_text(const char *text, size_t length)
 	return true;
 }
 
+/*
+ * The line at AT is one that looks like a directive, which sbatch does not read there:
+ * the spec's script would have it where sbatch does not either.
+ */
+static bool is_late_directive(const struct check_model *model, uint32_t at)
+{
+	const struct script_directive *directives = model->header.directives;
+	size_t low = 0, high = model->header.directives_count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (directives[middle].line.begin < at)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < model->header.directives_count && directives[low].line.begin == at &&
+	       directives[low].kind == SCRIPT_DIRECTIVE_LATE;
+}
+
 /* Code in a literal block, each line as it stands. */
 static void block(struct import *import, const char *name, bool *begun,
 		  struct script_range range)
@@ -1343,9 +1364,16 @@ static void block(struct import *import, const char *name, bool *begun,
 			memchr(text + range.begin, '\n', range.end - range.begin);
 		const uint32_t end = stop ? (uint32_t)(stop - text) : range.end;
 
-		if (end > range.begin)
+		if (is_late_directive(import->model, range.begin)) {
+			check_import_note(
+				import, (struct script_range){range.begin, end},
+				"sbatch does not read this directive, and it was "
+				"left out");
+			fputs("    #", out);
+		} else if (end > range.begin) {
 			fprintf(out, "    %.*s", (int)(end - range.begin),
 				text + range.begin);
+		}
 		fputc('\n', out);
 		range.begin = end + 1;
 	}

@@ -619,6 +619,13 @@ refuses() {
 	refuses 'how many nodes this job gets'
 }
 
+@test "import leaves out the directives that sbatch does not read" {
+	job 'module load x' '#SBATCH --time=1:00:00' 'export A=1' "cat <<-END >other" '#SBATCH --hold' END 'srun --mpi=pmi2 ./solver'
+	imports '    module load x' '    export A=1' '    #SBATCH --hold'
+	refute grep -q -- '--time' job.yaml
+	tells 'sbatch does not read this directive, and it was left out' 5
+}
+
 # tells TEXT LINE: a note of the last import is about the line.
 tells() {
 	grep -qF -- "$1" <(sed -nE "s/^job\\.sbatch:$2:[0-9]+: note: //p" said) || {
