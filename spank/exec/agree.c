@@ -14,9 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define KEY_PORT  "srank.port" /* "29500"; "0": as everybody knows; "": there is none */
-#define KEY_CPUS  "srank.cpus" /* "LOCALRANK CPUS" */
-#define KEY_PEERS "pmix.lpeers"
+#define KEY_PORT "srank.port" /* "29500"; "0": as everybody knows; "": there is none */
+#define KEY_CPUS "srank.cpus" /* "LOCALRANK CPUS" */
 
 /* How long the present ranks are waited for when others are missing, in seconds. */
 #define ANSWER_TIME 3
@@ -165,7 +164,7 @@ int exec_agree_get_cpus(struct exec_pmix *pmix, const struct launch_facts *facts
 {
 	char *peers, *next, *end, *text;
 	unsigned long first, last;
-	int r = exec_pmix_text(pmix, EXEC_PMIX_JOB, KEY_PEERS, &peers);
+	int r = exec_pmix_text(pmix, EXEC_PMIX_JOB, EXEC_PMIX_PEERS, &peers);
 
 	for (next = r == 0 ? peers : NULL; r == 0 && *next; next = end) {
 		first = last = strtoul(next, &end, 10);
@@ -188,6 +187,17 @@ int exec_agree_get_cpus(struct exec_pmix *pmix, const struct launch_facts *facts
 		 : 0;
 }
 
+/* Each rank has to do with what it knows, as without PMIx. */
+static void do_without_port(const struct launch_task *task, struct launch_error *err)
+{
+	*err = (struct launch_error){""};
+	if (task->facts->rank == 0)
+		task->say("PMIx does not join the nodes of this step (PMIxCollFence=tree "
+			  "or PMIxDirectConn=no in mpi.conf), so the port is tested, but "
+			  "not found by rank 0; SLURM_PMIX_FENCE=ring in front of srun "
+			  "may help");
+}
+
 int exec_agree(struct exec_pmix *pmix, const struct launch_task *task,
 	       struct launch_facts *facts, struct launch_cpuset *masks,
 	       unsigned int seconds, struct launch_error *err)
@@ -203,5 +213,9 @@ int exec_agree(struct exec_pmix *pmix, const struct launch_task *task,
 		return name_missing(pmix, facts, seconds, err);
 	if (r == 0)
 		r = failed ? failed : get_port(pmix, facts, err);
+	if (r == -ENOLINK) {
+		do_without_port(task, err);
+		r = 0;
+	}
 	return r ? r : exec_agree_get_cpus(pmix, facts, masks, err);
 }

@@ -65,6 +65,7 @@ struct patient {
 	struct launch_gpus *gpus;
 	struct launch_error refused; /* by the rules of the launch */
 	bool meshed;                 /* PMIx has brought the ranks together */
+	bool unjoined;               /* only those of each node, which is how it is */
 	char *record;
 	char *listing;        /* of the trees; "" without */
 	unsigned int seconds; /* that the others are waited for */
@@ -244,7 +245,7 @@ static int make_record(struct patient *patient, struct sockaddr_storage *reached
 		exec_record_put(out, "error", "%s", patient->refused.text);
 	/* PMIx may miss this one and bring rank 0 on, as when one server turns another
 	 * away. */
-	if (patient->pmix && !patient->meshed)
+	if (patient->pmix && !patient->meshed && !patient->unjoined)
 		exec_record_put(out, "apart", "1");
 	if (patient->facts.rank == 0) {
 		exec_record_put(out, "head", "1");
@@ -352,7 +353,8 @@ static bool judge(struct patient *patient, char *const *texts, char *const *list
 		.records = records,
 		.port = patient->meeting.port,
 		.meshed = patient->meshed,
-		.apart = patient->pmix && !patient->meshed,
+		.apart = patient->pmix && !patient->meshed && !patient->unjoined,
+		.unjoined = patient->unjoined,
 		.seconds = patient->seconds,
 		.trees = doctor->trees,
 		.trees_count = doctor->trees_count,
@@ -621,7 +623,9 @@ static int examine_alone(struct patient *patient, struct launch_error *err)
 	int r;
 
 	/* With one mask of several each task would choose by rules of its own. */
-	if (patient->facts.local_size == 1)
+	if (patient->unjoined)
+		exec_agree_get_cpus(patient->pmix, &patient->facts, patient->masks, err);
+	else if (patient->facts.local_size == 1)
 		launch_cpuset_affinity(0, &patient->masks[0]);
 	r = listen_to_all(patient, err);
 	if (r)
@@ -659,7 +663,11 @@ int exec_doctor(const struct exec_doctor *doctor)
 		r = examine_with_pmix(&patient, &err);
 		/* Ranks are missing, or their servers do not reach each other, which the
 		 * others find out at the same time. */
-		alone = r == -ETIMEDOUT;
+		alone = r == -ETIMEDOUT || r == -ENOLINK;
+		patient.unjoined = r == -ENOLINK;
+		/* They may come apart as far as with a fence that joins them. */
+		if (patient.unjoined)
+			patient.call = patient.seconds;
 		if (alone)
 			r = 0;
 	}

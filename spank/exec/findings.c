@@ -48,6 +48,7 @@
 enum id {
 	RANKS_MISSING,
 	PMIX_APART,
+	PMIX_UNJOINED,
 	STEP,
 	PORT_HELD,
 	ADDRESS_UNRESOLVED,
@@ -102,11 +103,23 @@ const struct exec_rule exec_rules[] = {
 		 "rank 0",
 		 "see their own messages, and the log of slurmd on their nodes; "
 		 "every task of the step must start srank doctor"},
-	[PMIX_APART] = {"pmix-apart", EXEC_ERROR,
-			"a rank is missing, or the slurmstepd of the nodes do not reach "
-			"each other by the names and ports that they have",
-			"see ranks-missing; open all ports between compute nodes; the "
-			"rest of this report is what ranks told rank 0 without PMIx"},
+	[PMIX_APART] =
+		{"pmix-apart", EXEC_ERROR,
+		 "a rank is missing, or the slurmstepd of the nodes do not reach "
+		 "each other by the names and ports that they have",
+		 "see ranks-missing; open all ports between compute nodes; with "
+		 "Slurm before 23.02, whose nodes may turn each other away while a "
+		 "step starts, start it again; the rest of this report is what "
+		 "ranks told rank 0 without PMIx"},
+	[PMIX_UNJOINED] =
+		{"pmix-unjoined", EXEC_WARNING,
+		 "PMIxCollFence=tree, or PMIxDirectConn=no, in mpi.conf: with fewer "
+		 "nodes "
+		 "than TreeWidth Slurm's fence then ends on each node for itself",
+		 "SLURM_PMIX_FENCE=ring in front of srun, or PMIxCollFence=ring and "
+		 "PMIxDirectConn=yes in mpi.conf; until then srank exec tests its port, "
+		 "but "
+		 "finds no other, and the doctor tries the ways to rank 0 alone"},
 	[STEP] = {"step", EXEC_ERROR,
 		  "the step cannot be served as it is, by the rules of the launch",
 		  "as the message says"},
@@ -679,6 +692,9 @@ static void find_missing(struct judge *judge)
 	if (world->apart)
 		found(judge, PMIX_APART, "",
 		      "PMIx has not brought the ranks together in %u s", world->seconds);
+	if (world->unjoined)
+		found(judge, PMIX_UNJOINED, "",
+		      "PMIx does not join the nodes of this step");
 }
 
 static void find_step(struct judge *judge)

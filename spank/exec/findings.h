@@ -47,6 +47,7 @@ struct exec_world {
 	uint16_t port;                     /* MASTER_PORT; 0: likewise */
 	bool meshed;                       /* PMIx has brought the ranks together */
 	bool apart;                        /* it should have, and has not */
+	bool unjoined;                     /* it is not set up to */
 	unsigned int seconds;              /* that the ranks were waited for */
 	const char *const *trees;          /* the paths given */
 	uint32_t trees_count;

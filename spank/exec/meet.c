@@ -211,10 +211,24 @@ static void settle_port(struct exec_meeting *meeting)
 	meeting->open_port = meeting->port;
 }
 
+/* Rank 0 may listen elsewhere by now, because the port of the rule is held. */
+static void keep_port(struct exec_meeting *meeting, uint16_t port, uint16_t open_port)
+{
+	if (meeting->port != port && !meeting->held[0])
+		snprintf(meeting->held, sizeof(meeting->held),
+			 "port %u, where rank 0 would listen, is held, and the others "
+			 "cannot be told of %u",
+			 meeting->port, port);
+	meeting->open_port = open_port;
+}
+
 void exec_meeting_alone(struct exec_meeting *meeting)
 {
-	if (meeting->facts->rank != 0)
-		settle_port(meeting);
+	const uint16_t port = meeting->port, open_port = meeting->open_port;
+
+	settle_port(meeting);
+	if (meeting->facts->rank == 0)
+		keep_port(meeting, port, open_port);
 	if (meeting->addr[0] && !meeting->master.count)
 		exec_resolve(meeting->addr, EXEC_MEET_TIME, &meeting->master);
 }

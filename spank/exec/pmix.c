@@ -378,25 +378,38 @@ int exec_pmix_gather(struct exec_pmix *pmix, const char *key, const uint32_t *ra
 	return count ? ask(pmix, key, NULL, ranks, count, seconds, texts) : 0;
 }
 
-/*
- * What this process has by now (PMIX_OPTIONAL); else, with HOW, what the servers have.
- * -ENOENT.
- */
-static int find(struct exec_pmix *pmix, uint32_t rank, const char *key,
-		const pmix_info_t *how, char **text)
+/* What this process has by now; NULL: it would have to ask. */
+static pmix_value_t *look(struct exec_pmix *pmix, uint32_t rank, const char *key)
 {
 	const pmix_info_t optional = directive(PMIX_OPTIONAL);
 	const pmix_proc_t of = process(pmix, rank);
 	pmix_value_t *value = NULL;
 
-	*text = NULL;
-	if (pmix->library.PMIx_Get(&of, key, &optional, 1, &value) == PMIX_SUCCESS &&
-	    value) {
-		*text = text_of(value);
+	return pmix->library.PMIx_Get(&of, key, &optional, 1, &value) == PMIX_SUCCESS
+		       ? value
+		       : NULL;
+}
+
+bool exec_pmix_has(struct exec_pmix *pmix, uint32_t rank, const char *key)
+{
+	pmix_value_t *value = look(pmix, rank, key);
+
+	if (value)
 		release(value);
-	} else {
+	return value != NULL;
+}
+
+/* Else, with HOW, what the servers have. -ENOENT. */
+static int find(struct exec_pmix *pmix, uint32_t rank, const char *key,
+		const pmix_info_t *how, char **text)
+{
+	pmix_value_t *value = look(pmix, rank, key);
+
+	*text = value ? text_of(value) : NULL;
+	if (value)
+		release(value);
+	else
 		ask(pmix, key, how, &rank, 1, ANSWER_TIME, text);
-	}
 	return *text ? 0 : -ENOENT;
 }
 

@@ -21,6 +21,9 @@ struct exec_pmix;
 /* A key that exec_pmix_fence() puts for every rank; see exec_pmix_gather(). */
 #define EXEC_PMIX_HERE "srank.here"
 
+/* Of the job: the ranks on this node, "0-3,8". PMIX_LOCAL_PEERS in the standard. */
+#define EXEC_PMIX_PEERS "pmix.lpeers"
+
 /* Longest name of a job (PMIX_MAX_NSLEN in the PMIx standard). */
 #define EXEC_PMIX_NAME_MAX 256
 
@@ -56,6 +59,9 @@ uint32_t exec_pmix_rank(const struct exec_pmix *pmix);
 int exec_pmix_number(struct exec_pmix *pmix, uint32_t rank, const char *key,
 		     uint32_t *number);
 int exec_pmix_text(struct exec_pmix *pmix, uint32_t rank, const char *key, char **text);
+
+/* Whether this process has the value of KEY of RANK by now, and need not ask for it. */
+bool exec_pmix_has(struct exec_pmix *pmix, uint32_t rank, const char *key);
 
 /* Puts TEXT for others to read under KEY, once this rank has come to exec_pmix_fence().
  */

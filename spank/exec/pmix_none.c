@@ -39,6 +39,11 @@ int exec_pmix_text(struct exec_pmix *pmix, uint32_t rank, const char *key, char 
 	return -ENOENT;
 }
 
+bool exec_pmix_has(struct exec_pmix *pmix, uint32_t rank, const char *key)
+{
+	return false;
+}
+
 int exec_pmix_put(struct exec_pmix *pmix, enum exec_pmix_scope scope, const char *key,
 		  const char *text)
 {

@@ -117,22 +117,66 @@ int exec_source_connect(struct exec_pmix **pmix, bool wanted, unsigned int secon
 }
 
 /*
- * While slurmstepd starts its tasks it is not root, and munge opens for it no credential
- * that is for root. Before Slurm 23.02 (auth_setuid_lock()) it did not wait for that to
- * be over when another node's called at that moment, for a fence that goes round: that
- * call was turned away, and the fence never ended. 2 of 51 steps on 8 busy nodes were
- * caught, and none of 79 that waited 0.3 s or more. The slurmstepd of 23.02 is the first
- * that tells its tasks SLURM_JOB_START_TIME.
+ * Slurm before 23.02, whose slurmstepd is the first that tells its tasks
+ * SLURM_JOB_START_TIME. While slurmstepd starts its tasks it is not root, and munge opens
+ * for it no credential that is for root. With auth_setuid_lock() 23.02 lets the PMIx of
+ * another node wait until that is over; before, it was turned away when it called back at
+ * that moment, and a fence that goes round never ended.
+ */
+bool exec_source_is_racy(void)
+{
+	return exec_source_is_slurm() && !getenv("SLURM_JOB_START_TIME");
+}
+
+/* The lowest rank that is on another node; NTASKS when the server does not say. */
+static uint32_t find_far(struct exec_pmix *pmix, uint32_t ntasks)
+{
+	char *peers, *next, *end;
+	uint32_t far = 0;
+
+	if (exec_pmix_text(pmix, EXEC_PMIX_JOB, EXEC_PMIX_PEERS, &peers))
+		return ntasks;
+	/* "0-3,8": in order */
+	for (next = peers; *next; next = end + (*end == ',')) {
+		unsigned long first = strtoul(next, &end, 10), last = first;
+
+		if (end != next && *end == '-')
+			last = strtoul(end + 1, &end, 10);
+		if (end == next || first > far)
+			break;
+		far = (uint32_t)last + 1;
+	}
+	free(peers);
+	return far;
+}
+
+/*
+ * Slurm's fence by a tree (PMIxCollFence=tree, or PMIxDirectConn=no in mpi.conf) is none
+ * in a step of fewer nodes than TreeWidth: in reverse_tree_info() each of them is then a
+ * root without children, which ends the fence for itself. What others have put is not
+ * there afterwards, and that shows it.
+ */
+static bool has_joined(struct exec_pmix *pmix, const struct launch_facts *facts)
+{
+	uint32_t far = facts->nnodes > 1 ? find_far(pmix, facts->ntasks) : facts->ntasks;
+
+	return far >= facts->ntasks || exec_pmix_has(pmix, far, EXEC_PMIX_HERE);
+}
+
+/*
+ * Of 51 steps of Slurm 22.05 on 8 busy nodes two were caught by the race, and none of 79
+ * that waited 0.3 s or more.
  */
 int exec_source_fence(struct exec_pmix *pmix, const struct launch_facts *facts,
 		      unsigned int seconds, struct launch_error *err)
 {
 	const struct timespec start = {.tv_nsec = START_TIME * 1000000L};
+	int r;
 
-	if (facts->nnodes > 1 && exec_source_is_slurm() &&
-	    !getenv("SLURM_JOB_START_TIME"))
+	if (facts->nnodes > 1 && exec_source_is_racy())
 		nanosleep(&start, NULL);
-	return exec_pmix_fence(pmix, seconds, err);
+	r = exec_pmix_fence(pmix, seconds, err);
+	return r == 0 && !has_joined(pmix, facts) ? -ENOLINK : r;
 }
 
 void exec_layout_clear(struct exec_layout *layout)

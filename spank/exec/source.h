@@ -40,9 +40,13 @@ bool exec_source_speaks(int r);
 int exec_source_connect(struct exec_pmix **pmix, bool wanted, unsigned int seconds,
 			void (*say)(const char *line), struct launch_error *err);
 
+/* Whether a fence may be lost that comes while another node still starts its tasks. */
+bool exec_source_is_racy(void);
+
 /*
- * The first fence of a step that FACTS are of: as exec_pmix_fence(), but not before the
- * servers of all nodes are up to it.
+ * The first fence of a step that FACTS are of: as exec_pmix_fence(), but so late that the
+ * servers of all nodes are most likely up to it. -ENOLINK: it has joined the tasks of
+ * each node, but not the nodes.
  */
 int exec_source_fence(struct exec_pmix *pmix, const struct launch_facts *facts,
 		      unsigned int seconds, struct launch_error *err);

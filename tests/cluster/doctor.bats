@@ -327,6 +327,14 @@ finds()
 	finds
 }
 
+@test "PMIx: a site whose PMIx does not join the nodes is told, and examined without it" {
+	local late='[ $SLURM_PROCID != 2 ] || sleep 3; exec srank doctor'
+	examine 0 env SLURM_PMIX_FENCE=tree srun "${step[@]}" sh -c "$late"
+	finds 'warning: PMIx does not join the nodes of this step [[]pmix-unjoined]'
+	examine 0 env SLURM_PMIX_DIRECT_CONN=false srun "${step[@]}" sh -c "$late"
+	finds 'warning: PMIx does not join the nodes of this step [[]pmix-unjoined]'
+}
+
 @test "PMIx: missing ranks are named, and nothing hangs" {
 	local began=$SECONDS
 	examine 3 srun "${step[@]}" sh -c \

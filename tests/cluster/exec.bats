@@ -116,6 +116,11 @@ compare()
 	# However the site lets PMIx's servers bring values together (PMIxCollFence).
 	good env SLURM_PMIX_FENCE=tree srun --mpi=pmix -N3 -n7 -m cyclic srank exec step-show
 	meets '?'
+	[[ $stderr == *'PMIx does not join the nodes of this step'*SLURM_PMIX_FENCE=ring* ]]
+	# Where no fence holds the others up, one that comes late has the same world.
+	good env SLURM_PMIX_FENCE=tree srun --mpi=pmix -N2 -n2 sh -c \
+		'[ $SLURM_PROCID = 0 ] || sleep 3; exec srank exec step-show'
+	meets '?'
 }
 
 # SLURM_* alone do not tell it. The servers of Slurm 22.05's PMIx find each other only where the
