@@ -591,8 +591,13 @@ static int find_local_size(const struct reader *reader)
 		for (; *ids; ids++)
 			facts->local_size += *ids == ',';
 	}
-	return check_less(reader, "SLURM_LOCALID", facts->local_rank,
-			  "the number of tasks on the node", facts->local_size);
+	if (facts->local_rank < facts->local_size)
+		return 0;
+	return launch_error_set(reader->err, -EINVAL,
+				"SLURM_LOCALID=%u does not fit a node with %u task%s of "
+				"the step; do not set this variable, and " CURE,
+				facts->local_rank, facts->local_size,
+				facts->local_size > 1 ? "s" : "");
 }
 
 /* The task must have a place in the step. */

@@ -762,7 +762,7 @@ static void test_faults(void **state)
 		{{"SLURM_PROCID=12"},
 		 "SLURM_PROCID=12 does not fit SLURM_STEP_NUM_TASKS=12"},
 		{{"SLURM_LOCALID=5"},
-		 "SLURM_LOCALID=5 does not fit the number of tasks on the node=5"},
+		 "SLURM_LOCALID=5 does not fit a node with 5 tasks of the step; do not "},
 		{{"SLURM_STEP_NUM_NODES=0"}, "the step has SLURM_STEP_NUM_NODES=0 nodes"},
 		{{"SLURM_STEP_NUM_TASKS=0"}, "the step has SLURM_STEP_NUM_TASKS=0 tasks"},
 		/* The components' counts still must agree. */
