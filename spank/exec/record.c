@@ -11,6 +11,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+static void write_value(FILE *out, const char *value)
+{
+	size_t written = 0;
+
+	for (; *value; value++) {
+		const char *escape = *value == '\n'   ? "\\n"
+				     : *value == '\\' ? "\\\\"
+						      : NULL;
+
+		written += escape ? 2 : 1;
+		if (written > EXEC_RECORD_VALUE_MAX) {
+			fputs("...", out);
+			return;
+		}
+		if (escape)
+			fputs(escape, out);
+		else
+			fputc(*value, out);
+	}
+}
+
 void exec_record_put(FILE *out, const char *key, const char *format, ...)
 {
 	char *value;
@@ -24,14 +45,7 @@ void exec_record_put(FILE *out, const char *key, const char *format, ...)
 	if (length < 0)
 		return;
 	fprintf(out, "%s=", key);
-	for (const char *c = value; *c; c++) {
-		if (*c == '\n')
-			fputs("\\n", out);
-		else if (*c == '\\')
-			fputs("\\\\", out);
-		else
-			fputc(*c, out);
-	}
+	write_value(out, value);
 	fputc('\n', out);
 	free(value);
 }
@@ -63,32 +77,47 @@ static void clean(char *value)
 	}
 }
 
+/* Lines of TEXT, of which each may be an entry. */
+static size_t count_lines(const char *text)
+{
+	size_t count = 1;
+
+	while ((text = strchr(text, '\n'))) {
+		count++;
+		text++;
+	}
+	return count < EXEC_RECORD_ENTRIES ? count : EXEC_RECORD_ENTRIES;
+}
+
 int exec_record_read(struct exec_record *record, const char *text)
 {
+	size_t room;
 	char *next, *line;
 
 	*record = (struct exec_record){0};
 	if (strnlen(text, EXEC_RECORD_MAX) == EXEC_RECORD_MAX)
 		return -E2BIG;
+	room = count_lines(text);
+	record->entry = calloc(room, sizeof(*record->entry));
 	record->text = next = strdup(text);
-	if (!next)
+	if (!record->entry || !next)
 		return -ENOMEM;
 	while ((line = strsep(&next, "\n"))) {
 		char *value = strchr(line, '=');
 
-		if (!value || value == line || record->count == EXEC_RECORD_ENTRIES)
+		if (!value || value == line || record->count == room)
 			continue;
 		*value++ = '\0';
 		launch_make_printable(line);
 		clean(value);
-		record->entry[record->count].key = line;
-		record->entry[record->count++].value = value;
+		record->entry[record->count++] = (struct exec_record_entry){line, value};
 	}
 	return 0;
 }
 
 void exec_record_clear(struct exec_record *record)
 {
+	free(record->entry);
 	free(record->text);
 	*record = (struct exec_record){0};
 }

@@ -14,18 +14,26 @@
 #define EXEC_RECORD_MAX     65536
 #define EXEC_RECORD_ENTRIES 512
 
+/*
+ * So many bytes of a value are written: what comes from a task's environment may be as
+ * long as two records (MAX_ARG_STRLEN, execve(2)), and would take all others with it.
+ */
+#define EXEC_RECORD_VALUE_MAX 8192
+
+struct exec_record_entry {
+	const char *key, *value;
+};
+
 struct exec_record {
 	uint32_t count;
-	struct {
-		const char *key;
-		const char *value;
-	} entry[EXEC_RECORD_ENTRIES];
-	char *text; /* in which they are */
+	struct exec_record_entry
+		*entry; /* as many as it has: rank 0 has one of each rank */
+	char *text;     /* in which they are */
 };
 
 /*
  * Writes an entry to OUT. Line feeds and backslashes in the value are escaped; KEY has
- * none, and no '='.
+ * none, and no '='. A longer value is cut, and ends with "...".
  */
 void exec_record_put(FILE *out, const char *key, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -54,6 +54,51 @@ static void records_come_back(void **state)
 	free(text);
 }
 
+/*
+ * As long as an environment may bring them, so many that they are no record together:
+ * none keeps the others from being read, and an escape is whole or not there.
+ */
+static void long_values_are_cut(void **state)
+{
+	struct exec_record record;
+	char *text = NULL, *value = malloc(131072);
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	char key[8];
+
+	assert_non_null(value);
+	memset(value, 'x', 131071);
+	value[131071] = '\0';
+	/* The last byte that fits is the first one of an escape. */
+	value[EXEC_RECORD_VALUE_MAX - 1] = '\n';
+	for (int i = 0; i < 7; i++) {
+		snprintf(key, sizeof(key), "list%d", i);
+		exec_record_put(out, key, "%s", value);
+	}
+	value[EXEC_RECORD_VALUE_MAX - 1] = '\0';
+	exec_record_put(out, "rank", "%d", 3);
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(exec_record_read(&record, text), 0);
+	assert_int_equal(record.count, 8);
+	assert_string_equal(exec_record_get(&record, "rank"), "3");
+	memcpy(value + EXEC_RECORD_VALUE_MAX - 1, "...", 4);
+	for (int i = 0; i < 7; i++)
+		assert_string_equal(record.entry[i].value, value);
+	exec_record_clear(&record);
+	free(text);
+	free(value);
+	/* And one that just fits. */
+	out = open_memstream(&text, &size);
+	exec_record_put(out, "list", "%*s", EXEC_RECORD_VALUE_MAX, "y");
+	assert_int_equal(fclose(out), 0);
+	assert_int_equal(exec_record_read(&record, text), 0);
+	value = strchr(record.entry[0].value, 'y');
+	assert_ptr_equal(value, record.entry[0].value + EXEC_RECORD_VALUE_MAX - 1);
+	assert_string_equal(value, "y");
+	exec_record_clear(&record);
+	free(text);
+}
+
 /* Nothing that could move a terminal's cursor, or be taken for a line of ours. */
 static void records_are_made_harmless(void **state)
 {
@@ -483,6 +528,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(records_come_back),
+		cmocka_unit_test(long_values_are_cut),
 		cmocka_unit_test(records_are_made_harmless),
 		cmocka_unit_test(lists_take_interfaces),
 		cmocka_unit_test(libraries_choose_interfaces),
