@@ -70,7 +70,13 @@ int exec_thread_start(pthread_t *thread, void *(*run)(void *), void *arg)
 	pthread_t unused;
 	int r;
 
+	/*
+	 * glibc would give it as much as RLIMIT_STACK says: with `ulimit -s` raised for
+	 * Fortran's sake, and a limit of address space, not even one could be had.
+	 * Resolvers (NSS) and libpmix need far less than this.
+	 */
 	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, EXEC_STACK_SIZE);
 	if (!thread)
 		pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
 	sigfillset(&all);
@@ -153,6 +159,17 @@ void exec_call_close(struct exec_call **call)
 	if (done)
 		end_call(*call);
 	*call = NULL;
+}
+
+bool exec_error_is_want(int error)
+{
+	static const int wants[] = {-EAGAIN, -ENOMEM, -EMFILE, -ENFILE, -ENOBUFS};
+
+	for (size_t i = 0; i < sizeof(wants) / sizeof(*wants); i++) {
+		if (error == wants[i])
+			return true;
+	}
+	return false;
 }
 
 void exec_let_through(void)

@@ -20,6 +20,9 @@ bool exec_time_is_past(const struct timespec *until);
 /* A condition that is waited for until such a time. */
 void exec_cond_init(pthread_cond_t *cond);
 
+/* Of each thread that is started here, in bytes. */
+#define EXEC_STACK_SIZE (4 << 20)
+
 /*
  * Starts RUN(ARG) in a thread to which no signal comes: these are for the task's first
  * one. THREAD is to be joined; NULL: nobody will. 0, or a negative errno.
@@ -37,6 +40,12 @@ int exec_call_start(struct exec_call **call, void (*work)(void *), void (*drop)(
 
 /* Waits until the work is done, or it is later than UNTIL. True: it is done. */
 bool exec_call_wait(struct exec_call *call, const struct timespec *until);
+
+/*
+ * Whether ERROR, a negative errno, says what this task or its node lacks (threads,
+ * memory, files), and nothing of what was looked at.
+ */
+bool exec_error_is_want(int error);
 
 /*
  * Ends *CALL: ARG is dropped now, or by the thread should the work ever come to an end.

@@ -20,6 +20,7 @@ struct work {
 	int go[2];      /* a pipe: a byte lets it end */
 	int dropped[2]; /* a pipe: a byte tells that it was dropped */
 	sigset_t mask;  /* of the thread */
+	size_t stack;   /* and its size */
 	bool done;
 };
 
@@ -41,9 +42,14 @@ static void close_work(struct work *work)
 static void do_work(void *arg)
 {
 	struct work *work = arg;
+	pthread_attr_t attributes;
 	char byte;
 
 	pthread_sigmask(SIG_BLOCK, NULL, &work->mask);
+	if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+		pthread_attr_getstacksize(&attributes, &work->stack);
+		pthread_attr_destroy(&attributes);
+	}
 	if (read(work->go[0], &byte, 1) == 1)
 		work->done = true;
 }
@@ -69,6 +75,8 @@ static void test_work_that_ends(void **state)
 	assert_int_equal(exec_call_start(&call, do_work, drop_work, &work), 0);
 	assert_true(exec_call_wait(call, &until));
 	assert_true(work.done);
+	/* Whatever `ulimit -s` says. */
+	assert_int_equal(work.stack, EXEC_STACK_SIZE);
 	/* Signals stay with the thread that called. */
 	assert_true(sigismember(&work.mask, SIGTERM));
 	pthread_sigmask(SIG_BLOCK, NULL, &mask);
@@ -120,12 +128,28 @@ static void test_times(void **state)
 	assert_in_range(exec_seconds_now() - time.tv_sec, 0, 2);
 }
 
+static void test_wants(void **state)
+{
+	static const struct {
+		int error;
+		bool want;
+	} rows[] = {
+		{-EAGAIN, true},  {-ENOMEM, true},     {-EMFILE, true},
+		{-ENFILE, true},  {-ENOBUFS, true},    {-ENOENT, false},
+		{-EACCES, false}, {-ETIMEDOUT, false}, {0, false},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		assert_int_equal(exec_error_is_want(rows[i].error), rows[i].want);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_work_that_ends),
 		cmocka_unit_test(test_work_that_does_not_end),
 		cmocka_unit_test(test_times),
+		cmocka_unit_test(test_wants),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
