@@ -55,65 +55,101 @@ int exec_agree_put_cpus(struct exec_pmix *pmix, const struct launch_facts *facts
 		       : 0;
 }
 
-/*
- * Rank 0 looks for all others; they look whether rank 0 is there to do so.
- */
-static int name_missing(struct exec_pmix *pmix, const struct launch_facts *facts,
-			unsigned int seconds, struct launch_error *err)
+/* Who is there of ranks 0 to LAST, but for the one that asks. */
+struct roll {
+	uint32_t last;
+	bool cut;         /* there are more ranks than are looked at */
+	uint32_t missing; /* ranks that have not come */
+	char names[MISSING_SHOWN * 11 + 8];
+};
+
+static void note_missing(struct roll *roll, uint32_t rank)
 {
-	uint32_t last = facts->rank == 0 ? facts->ntasks - 1 : 0, count = 0;
-	char names[MISSING_SHOWN * 11 + 8] = "", among[32] = "";
+	size_t used = strlen(roll->names);
+
+	if (roll->missing++ < MISSING_SHOWN)
+		snprintf(roll->names + used, sizeof(roll->names) - used, "%s%" PRIu32,
+			 used ? "," : "", rank);
+	else if (roll->missing == MISSING_SHOWN + 1)
+		snprintf(roll->names + used, sizeof(roll->names) - used, ",...");
+}
+
+/* Rank 0 looks for all others; they look whether rank 0 is there to do so. */
+static int call_roll(struct exec_pmix *pmix, const struct launch_facts *facts,
+		     struct roll *roll)
+{
+	const uint32_t last = facts->rank == 0 ? facts->ntasks - 1 : 0;
 	uint32_t *ranks;
 	char **here;
-	size_t length = 0;
+	int r = -ENOMEM;
 
-	if (last >= MISSING_MAX) {
-		last = MISSING_MAX - 1;
-		snprintf(among, sizeof(among), "the first %d of ", MISSING_MAX);
-	}
-	here = calloc(last + 1, sizeof(*here));
-	ranks = calloc(last + 1, sizeof(*ranks));
-	for (uint32_t rank = 0; ranks && rank <= last; rank++)
+	*roll = (struct roll){.last = last, .cut = last >= MISSING_MAX};
+	if (roll->cut)
+		roll->last = MISSING_MAX - 1;
+	ranks = calloc(roll->last + 1, sizeof(*ranks));
+	here = calloc(roll->last + 1, sizeof(*here));
+	for (uint32_t rank = 0; ranks && rank <= roll->last; rank++)
 		ranks[rank] = rank;
-	if (!here || !ranks ||
-	    exec_pmix_gather(pmix, EXEC_PMIX_HERE, ranks, last + 1, ANSWER_TIME, here)) {
-		free(here);
-		free(ranks);
-		return -ENOMEM;
-	}
-	free(ranks);
-	for (uint32_t rank = 0; rank <= last; rank++) {
-		if (!here[rank] && rank != facts->rank && count++ < MISSING_SHOWN)
-			length += snprintf(names + length, sizeof(names) - length,
-					   "%s%" PRIu32, length ? "," : "", rank);
+	if (ranks && here)
+		r = exec_pmix_gather(pmix, EXEC_PMIX_HERE, ranks, roll->last + 1,
+				     ANSWER_TIME, here);
+	for (uint32_t rank = 0; r == 0 && rank <= roll->last; rank++) {
+		if (!here[rank] && rank != facts->rank)
+			note_missing(roll, rank);
 		free(here[rank]);
 	}
+	free(ranks);
 	free(here);
-	if (count > MISSING_SHOWN)
-		snprintf(names + length, sizeof(names) - length, ",...");
-	if (facts->rank == 0 && count)
+	return r;
+}
+
+/* What else it may be where no rank was found missing, or not all were looked at. */
+static const char *other_cause(const struct launch_facts *facts)
+{
+	if (facts->nnodes < 2)
+		return "; --no-pmix does without PMIx";
+	if (exec_source_is_racy())
+		return ", or the PMIx servers of the nodes have not reached each other: "
+		       "before Slurm 23.02 they may miss each other while a step "
+		       "starts, so start it again (--no-pmix does without them)";
+	return ", or the PMIx servers of the nodes do not reach each other (--no-pmix "
+	       "does without them)";
+}
+
+/* A rank may have come between the end of the fence and the roll. */
+static int tell_as_first(const struct roll *roll, const struct launch_facts *facts,
+			 unsigned int seconds, struct launch_error *err)
+{
+	char among[32] = "";
+
+	if (roll->cut)
+		snprintf(among, sizeof(among), "the first %" PRIu32 " of ",
+			 roll->last + 1);
+	if (roll->missing)
 		return launch_error_set(
 			err, -ETIMEDOUT,
 			"%" PRIu32 " of %s%" PRIu32 " ranks have not come to srank exec "
 			"in %u s: %s; every task of the step must start it, and their "
 			"own messages say why one ended (--timeout waits longer)",
-			count, among, facts->ntasks, seconds, names);
-	if (facts->rank == 0 && *among)
+			roll->missing, among, facts->ntasks, seconds, roll->names);
+	if (roll->cut)
 		return launch_error_set(
 			err, -ETIMEDOUT,
-			"%s%" PRIu32 " ranks have come to srank exec in %u s; some of "
-			"the others have not, and their own messages say why (--timeout "
-			"waits longer), or PMIx did not bring the values (--no-pmix does "
-			"without)",
-			among, facts->ntasks, seconds);
-	if (facts->rank == 0)
-		return launch_error_set(
-			err, -ETIMEDOUT,
-			"all ranks have come to srank exec, but PMIx did not bring their "
-			"values in %u s; --no-pmix does without",
-			seconds);
-	/* One line a node will do; on rank 0's own it is for the next one to say. */
-	if (count && (facts->local_rank == 0 || facts->rank == 1))
+			"%s%" PRIu32 " ranks have come to srank exec; of the others some "
+			"have not in %u s, and their own messages say why (--timeout "
+			"waits longer)%s",
+			among, facts->ntasks, seconds, other_cause(facts));
+	return launch_error_set(err, -ETIMEDOUT,
+				"all ranks have come to srank exec by now, but not all "
+				"of them in %u s (--timeout waits longer)%s",
+				seconds, other_cause(facts));
+}
+
+/* One line a node will do; on rank 0's own it is for the next one to say. */
+static int tell_as_other(const struct roll *roll, const struct launch_facts *facts,
+			 unsigned int seconds, struct launch_error *err)
+{
+	if (roll->missing && (facts->local_rank == 0 || facts->rank == 1))
 		return launch_error_set(
 			err, -ETIMEDOUT,
 			"rank 0 has not come to srank exec in %u s; every task of the "
@@ -123,6 +159,18 @@ static int name_missing(struct exec_pmix *pmix, const struct launch_facts *facts
 	/* Time for rank 0 to say it, before the first failure ends the step. */
 	sleep(ANSWER_TIME);
 	return -ETIMEDOUT;
+}
+
+static int name_missing(struct exec_pmix *pmix, const struct launch_facts *facts,
+			unsigned int seconds, struct launch_error *err)
+{
+	struct roll roll;
+	int r = call_roll(pmix, facts, &roll);
+
+	if (r)
+		return r;
+	return facts->rank == 0 ? tell_as_first(&roll, facts, seconds, err)
+				: tell_as_other(&roll, facts, seconds, err);
 }
 
 static int get_port(struct exec_pmix *pmix, struct launch_facts *facts,
