@@ -204,13 +204,17 @@ static int serve_task(const struct exec_options *options, char **program)
 	if (r == 0)
 		r = prepare(options, pmix, &env, &err);
 	if (r == 0) {
+		/*
+		 * Threads of libpmix may look into the environment, which must then not
+		 * change: setenv(3). Memory for it is all that can be missing behind
+		 * this, and the others are not held up any more.
+		 */
+		exec_pmix_close(&pmix);
 		environ = kept;
 		r = apply(&env, &err);
 	}
 	if (r)
 		fail(pmix, r, &err);
-	else
-		exec_pmix_close(&pmix);
 	launch_environment_clear(&env);
 	return r;
 }
