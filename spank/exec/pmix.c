@@ -60,6 +60,7 @@ struct exec_pmix {
 	struct library library;
 	pmix_proc_t self;
 	struct waiting waiting;
+	bool stuck; /* a thread is left in a call of the library, and has this */
 	struct sigaction signals[_NSIG];
 	sigset_t blocked;
 };
@@ -201,8 +202,9 @@ static void make_call(void *arg)
 }
 
 /*
- * -ETIMEDOUT with ERR: it has not come back in SECONDS, and PMIX must live as long as
- * this process; -EIO with ERR: it failed.
+ * -ETIMEDOUT with ERR: it has not come back in SECONDS, and PMIX, which is stuck from now
+ * on, must live as long as this process; -EIO with ERR: it failed, or there is no thread
+ * to be had for it.
  */
 static int call_for(struct exec_pmix *pmix, unsigned int seconds, const char *what,
 		    pmix_status_t (*make)(struct exec_pmix *pmix),
@@ -220,11 +222,13 @@ static int call_for(struct exec_pmix *pmix, unsigned int seconds, const char *wh
 	*call = (struct call){pmix, make, PMIX_ERROR};
 	r = exec_call_start(&thread, make_call, free, call);
 	if (r)
-		return r;
+		return launch_error_set(err, -EIO, "PMIx: %s: cannot start a thread: %s",
+					what, strerror(-r));
 	done = exec_call_wait(thread, &until);
 	if (done)
 		status = call->status;
 	exec_call_close(&thread);
+	pmix->stuck |= !done;
 	if (!done)
 		return launch_error_set(err, -ETIMEDOUT,
 					"PMIx: %s: the server of this node does not "
@@ -291,13 +295,12 @@ failed:
 void exec_pmix_close(struct exec_pmix **pmix)
 {
 	struct launch_error ignored = {""};
-	int r;
 
 	if (!*pmix)
 		return;
-	r = call_for(*pmix, ANSWER_TIME, "end", make_finalize, &ignored);
+	call_for(*pmix, ANSWER_TIME, "end", make_finalize, &ignored);
 	restore_signals(*pmix);
-	if (r != -ETIMEDOUT)
+	if (!(*pmix)->stuck)
 		free(*pmix);
 	*pmix = NULL;
 }

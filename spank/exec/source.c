@@ -108,7 +108,7 @@ int exec_source_connect(struct exec_pmix **pmix, bool wanted, unsigned int secon
 			say(text.text);
 		return 0;
 	}
-	/* No memory, or no thread to be had (RLIMIT_NPROC). */
+	/* No memory. */
 	if (r)
 		launch_error_set(&text, r, "PMIx: %s", strerror(-r));
 	return r ? launch_error_set(err, r, "%s%s", text.text,
@@ -464,7 +464,10 @@ static void ask(void *arg)
 				  sizeof(query->addr), &query->err);
 }
 
-/* As launch_look_up(), and -EHOSTUNREACH with ERR when it takes longer than SECONDS. */
+/*
+ * As launch_look_up(), and -EHOSTUNREACH with ERR when it takes longer than SECONDS, or
+ * no thread is to be had for it.
+ */
 static int look_up(const char *name, uint32_t nnodes, unsigned int seconds, char **addr,
 		   struct launch_error *err)
 {
@@ -479,7 +482,10 @@ static int look_up(const char *name, uint32_t nnodes, unsigned int seconds, char
 	query->nnodes = nnodes;
 	r = exec_call_start(&call, ask, free, query);
 	if (r)
-		return r;
+		return launch_error_set(err, -EHOSTUNREACH,
+					"addr=ip: %.80s: cannot start a thread for the "
+					"resolver: %s; use addr=name, or set MASTER_ADDR",
+					name, strerror(-r));
 	if (!exec_call_wait(call, &until)) {
 		r = launch_error_set(err, -EHOSTUNREACH,
 				     "addr=ip: %.80s: the resolver has not answered in "

@@ -104,8 +104,8 @@ void exec_layout_clear(struct exec_layout *layout);
 /*
  * Finds out what addr= asks for beyond the node's name, of rank 0's node and with
  * elastic= of this one, each in SECONDS. -EINVAL with ERR when this asks for what a task
- * cannot know (NodeAddr); -EHOSTUNREACH with ERR when the resolver does not answer; else
- * as launch_look_up().
+ * cannot know (NodeAddr); -EHOSTUNREACH with ERR when the resolver does not answer or
+ * cannot be asked; else as launch_look_up().
  */
 int exec_source_addresses(struct launch_facts *facts,
 			  const struct launch_settings *settings, unsigned int seconds,
