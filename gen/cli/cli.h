@@ -48,6 +48,12 @@ enum cli_exit cli_usage(const struct cli_command *command, const char *format, .
 enum cli_exit cli_fail(const struct cli_command *command, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/*
+ * Sees that what was printed has left the process. CODE, with which the command ends, or
+ * CLI_FAILED with a message where some of it was lost and CODE would not tell.
+ */
+enum cli_exit cli_end(const struct cli_command *command, enum cli_exit code);
+
 /* Usage, options and what else there is to say about COMMAND. */
 void cli_help(FILE *out, const struct cli_command *command);
 

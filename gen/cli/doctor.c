@@ -5,6 +5,7 @@
 #include "spank/exec/doctor.h"
 
 #include "gen/cli/cli.h"
+#include "spank/exec/wait.h"
 
 #include <stdlib.h>
 
@@ -122,6 +123,9 @@ enum cli_exit cli_doctor(const struct cli_command *command, int argc, char **arg
 				 "`%s` is no option: the doctor starts no program",
 				 argv[optind]);
 	code = exec_doctor(&call.doctor) ? CLI_FAILED : CLI_FINE;
+	code = cli_end(command, code);
+	if (ferror(stdout))
+		exec_let_through();
 	fflush(NULL);
 	_Exit(code);
 }

@@ -7,6 +7,7 @@
 #include "gen/utf8.h"
 #include "spank/launch/nearest.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,6 +206,21 @@ enum cli_exit cli_fail(const struct cli_command *command, const char *format, ..
 	return CLI_FAILED;
 }
 
+/* A full disk or a closed pipe must not pass for success. */
+enum cli_exit cli_end(const struct cli_command *command, enum cli_exit code)
+{
+	bool lost;
+
+	errno = 0;
+	lost = fflush(stdout) != 0 || ferror(stdout);
+	if (!lost)
+		return code;
+	/* An earlier write may have failed, and nobody knows why. */
+	cli_say(command, "cannot write to standard output%s%s", errno ? ": " : "",
+		errno ? strerror(errno) : "");
+	return code == CLI_FINE ? CLI_FAILED : code;
+}
+
 static enum cli_exit unknown(const char *name)
 {
 	const char *near;
@@ -243,7 +259,6 @@ int main(int argc, char **argv)
 {
 	const struct cli_command *command;
 	const char *name;
-	enum cli_exit code;
 
 	if (argc < 2) {
 		help_all(stderr);
@@ -257,9 +272,5 @@ int main(int argc, char **argv)
 	command = find(name);
 	if (!command)
 		return unknown(name);
-	code = command->run(command, argc - 1, argv + 1);
-	/* A full disk or a closed pipe must not pass for success. */
-	if ((fflush(stdout) != 0 || ferror(stdout)) && code == CLI_FINE)
-		code = cli_fail(command, "cannot write to standard output: %m");
-	return code;
+	return cli_end(command, command->run(command, argc - 1, argv + 1));
 }

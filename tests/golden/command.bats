@@ -64,6 +64,21 @@ teardown() {
 	[[ $output == *"cannot write to standard output: No space left on device"* ]]
 }
 
+@test "doctor: a report on a full disk is a failure" {
+	local option
+	[[ -c /dev/full ]] || skip "there is no /dev/full"
+	# The only task of a step.
+	export SLURM_JOB_ID=7 SLURM_STEP_ID=0 SLURM_STEP_NODELIST=localhost SLURM_STEP_NUM_NODES=1
+	export SLURM_STEP_NUM_TASKS=1 SLURM_STEP_TASKS_PER_NODE=1 SLURM_NODEID=0 SLURM_PROCID=0
+	export SLURM_LOCALID=0 SLURMD_NODENAME=localhost
+	run srank doctor
+	[[ $output == *'verdict: '* ]]
+	for option in --no-pmix --json; do
+		run bash -c '"$1" doctor "$2" >/dev/full' - "$SRANK_BIN" "$option"
+		[[ $status -eq 1 && $output == 'srank doctor: cannot write to standard output'* ]]
+	done
+}
+
 @test "wrong calls: exit 2, nearest name, usage" {
 	run srank
 	[[ $status -eq 2 ]]
