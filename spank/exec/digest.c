@@ -388,13 +388,15 @@ void exec_digest_text(const struct exec_digest *digest, const char *path,
 		snprintf(text, size, "~%s%sno answer in %u s", place, colon, seconds);
 		break;
 	default:
-		snprintf(text, size, "!%s%s%s", place, colon, strerror(-digest->error));
+		snprintf(text, size, "%c%s%s%s",
+			 exec_error_is_want(digest->error) ? '-' : '!', place, colon,
+			 strerror(-digest->error));
 	}
 }
 
 bool exec_digest_is(const char *value)
 {
-	return *value && !strchr("!?~", *value);
+	return *value && !strchr("!?~-", *value);
 }
 
 /* A line of a listing, apart. */

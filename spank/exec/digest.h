@@ -40,7 +40,7 @@ void exec_digest_trees(struct exec_digest *digests, const char *const *paths,
 /*
  * What DIGEST, of PATH and read for SECONDS at most, comes to, as a value of a record:
  * "HASH FILES BYTES"; "!" and why it cannot be read; "?" and why it was not; "~" and what
- * does not answer.
+ * does not answer; "-" and what the task lacked for it.
  */
 void exec_digest_text(const struct exec_digest *digest, const char *path,
 		      unsigned int seconds, char *text, size_t size);

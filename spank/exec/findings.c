@@ -159,7 +159,7 @@ const struct exec_rule exec_rules[] = {
 			   "compare the address with rank 0's node; take the port of a "
 			   "service that runs everywhere out of ports="},
 	[NOT_TESTED] = {"not-tested", EXEC_ERROR,
-			"the node lacks what a connection takes",
+			"the task or its node lacks what the test takes",
 			"see the limits of the task (open files, memory, processes) and "
 			"the addresses of the node: ip -brief address"},
 	[ADDRESS_DIFFERS] = {"address-differs", EXEC_WARNING,
@@ -775,6 +775,20 @@ static bool is_reached(const struct exec_record *node)
 	return strcmp(exec_record_text(node, "reach"), "reached") == 0;
 }
 
+/* The way of NODE to rank 0, which has come to RESULT. */
+static void found_way(struct judge *judge, const struct exec_record *node, size_t result)
+{
+	const char *address = exec_record_text(node, "reach.address");
+	const char *why = exec_record_text(node, "reach.error");
+
+	/* Not even an address is there when nobody could be asked for it. */
+	found(judge, results[result].id, node_of(node),
+	      "%s%s%s%s, where rank 0 listens on port %s, %s%s%s%s", judge->world->addr,
+	      *address ? " (" : "", address, *address ? ")" : "",
+	      exec_record_text(node, "reach.port"), results[result].text,
+	      *why ? " (" : "", why, *why ? ")" : "");
+}
+
 static void find_reach(struct judge *judge)
 {
 	const struct exec_world *world = judge->world;
@@ -784,7 +798,6 @@ static void find_reach(struct judge *judge)
 		const char *addresses = exec_record_text(node, "master.addresses");
 		const char *error = exec_record_get(node, "master.error");
 		const char *reach = exec_record_text(node, "reach");
-		const char *why = exec_record_text(node, "reach.error");
 
 		if (error) {
 			found(judge, ADDRESS_UNRESOLVED, node_of(node),
@@ -803,11 +816,7 @@ static void find_reach(struct judge *judge)
 		for (size_t result = 0; result < RESULTS_COUNT; result++) {
 			if (strcmp(reach, results[result].name) != 0)
 				continue;
-			found(judge, results[result].id, node_of(node),
-			      "%s (%s), where rank 0 listens on port %s, %s%s%s%s",
-			      world->addr, exec_record_text(node, "reach.address"),
-			      exec_record_text(node, "reach.port"), results[result].text,
-			      *why ? " (" : "", why, *why ? ")" : "");
+			found_way(judge, node, result);
 		}
 	}
 }
@@ -1471,6 +1480,9 @@ static void find_tree(struct judge *judge, uint32_t tree)
 		else if (*value == '~')
 			found(judge, TREE_STALLED, node_of(node), "%s: %s", path,
 			      value + 1);
+		else if (*value == '-')
+			found(judge, NOT_TESTED, node_of(node), "%s was not compared: %s",
+			      path, value + 1);
 		else if (*value == '?')
 			found(judge, TREE_LARGE, node_of(node), "%s was not compared: %s",
 			      path, value + 1);

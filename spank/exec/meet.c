@@ -477,8 +477,14 @@ bool exec_meeting_reach(const struct exec_meeting *meeting, unsigned int seconds
 
 	put_addresses(out, "master.addresses", &meeting->master);
 	if (!meeting->master.count) {
-		if (meeting->master.error[0])
+		if (meeting->master.unasked && meeting->open_port) {
+			exec_record_put(out, "reach", "%s",
+					exec_reached_names[EXEC_FAILED_HERE]);
+			exec_record_put(out, "reach.port", "%u", meeting->open_port);
+			exec_record_put(out, "reach.error", "%s", meeting->master.error);
+		} else if (meeting->master.error[0]) {
 			exec_record_put(out, "master.error", "%s", meeting->master.error);
+		}
 		return false;
 	}
 	if (!meeting->open_port)
@@ -745,7 +751,7 @@ static void put_host(FILE *out)
 	}
 	if (host.count)
 		exec_record_put(out, "host.error", "%s is no address of it", address);
-	else
+	else if (!host.unasked)
 		exec_record_put(out, "host.error", "%s", host.error);
 }
 

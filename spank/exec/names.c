@@ -27,6 +27,21 @@ struct query {
 	struct exec_resolved resolved;
 };
 
+/*
+ * ERROR is that of getaddrinfo(3), and WHY the errno that it has left. Without a file to
+ * be had for its databases glibc finds that there is no such name.
+ */
+static void set_fault(struct exec_resolved *resolved, int error, int why)
+{
+	if (error == EAI_MEMORY)
+		why = ENOMEM;
+	else if (error != EAI_SYSTEM && why != EMFILE && why != ENFILE)
+		why = 0;
+	resolved->unasked = exec_error_is_want(-why);
+	snprintf(resolved->error, sizeof(resolved->error), "%s",
+		 why ? strerror(why) : gai_strerror(error));
+}
+
 static void look_up(const char *name, struct exec_resolved *resolved)
 {
 	const struct addrinfo hints = {
@@ -35,11 +50,12 @@ static void look_up(const char *name, struct exec_resolved *resolved)
 		.ai_flags = AI_ADDRCONFIG,
 	};
 	struct addrinfo *found;
-	int error = getaddrinfo(name, NULL, &hints, &found);
+	int error;
 
+	errno = 0;
+	error = getaddrinfo(name, NULL, &hints, &found);
 	if (error) {
-		snprintf(resolved->error, sizeof(resolved->error), "%s",
-			 error == EAI_SYSTEM ? strerror(errno) : gai_strerror(error));
+		set_fault(resolved, error, errno);
 		return;
 	}
 	for (const struct addrinfo *info = found;
@@ -82,8 +98,10 @@ void exec_resolve(const char *name, unsigned int milliseconds,
 		r = exec_call_start(&call, ask, free_query, query);
 	else
 		free(query);
+	resolved->unasked = r != 0;
 	if (r)
-		snprintf(resolved->error, sizeof(resolved->error), "%s", strerror(-r));
+		snprintf(resolved->error, sizeof(resolved->error),
+			 "cannot start a thread for the resolver: %s", strerror(-r));
 	else if (exec_call_wait(call, &until))
 		*resolved = query->resolved;
 	else

@@ -17,6 +17,7 @@ struct exec_resolved {
 	uint32_t count; /* 0: see error */
 	struct sockaddr_storage address[EXEC_ADDRESSES_MAX];
 	char error[128]; /* why there is none */
+	bool unasked;    /* for want of memory, threads or files: the name may be fine */
 };
 
 /* Asks the host's resolver for NAME, and waits MILLISECONDS for it at most. */

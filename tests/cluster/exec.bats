@@ -391,6 +391,10 @@ compare()
 		'[ $SLURM_PROCID != 0 ] || exit 3; exec srank exec --timeout 2 step-show' -- \
 		'rank 0 has not come to srank exec in 2 s'
 	[[ $(grep -c 'has not come' <<<"$stderr") == 2 ]]
+	# Too late, but there when the missing are looked for.
+	bad srun --mpi=pmix -N2 -n4 sh -c \
+		'[ $SLURM_PROCID != 2 ] || sleep 3; exec srank exec --timeout 2 step-show' -- \
+		'all ranks have come to srank exec by now, but not all of them in 2 s (--timeout waits longer), or'
 	# Late, but in time.
 	good srun --mpi=pmix -N2 -n4 sh -c 'sleep $SLURM_PROCID; exec srank exec --timeout 20 step-show'
 	meets '?'
@@ -399,7 +403,7 @@ compare()
 @test "PMIx: a limit that keeps libpmix from starting is told" {
 	no_plugin
 	bad srun --mpi=pmix -N1 -n1 bash -c 'ulimit -u 1; exec srank exec step-show' -- \
-		'srank exec: PMIx: Resource temporarily unavailable (--no-pmix does without)'
+		'srank exec: PMIx: connection: cannot start a thread: Resource temporarily unavailable (--no-pmix does without)'
 }
 
 # Where a variable is wrong that tells who is to speak.

@@ -242,6 +242,8 @@ static const struct {
 	{{.hash = 0xabc, .files = 2, .bytes = 3}, "0000000000000abc 2 3", true},
 	{{.error = -EACCES, .fault = "code"}, "!Permission denied", false},
 	{{.error = -EACCES, .fault = "code/a"}, "!code/a: Permission denied", false},
+	{{.error = -EMFILE, .fault = "code/a"}, "-code/a: Too many open files", false},
+	{{.error = -ENOMEM, .fault = "code"}, "-Cannot allocate memory", false},
 	{{.error = -EFBIG, .fault = "code/a"}, "?it has more than 100000 files", false},
 	{{.error = -ETIMEDOUT, .fault = "code/a"}, "~code/a: no answer in 20 s", false},
 };

@@ -231,6 +231,7 @@ static void names_resolve_or_say_why(void **state)
 	exec_resolve("no name at all", 3000, &resolved);
 	assert_int_equal(resolved.count, 0);
 	assert_true(resolved.error[0]);
+	assert_false(resolved.unasked);
 	exec_interfaces_read(&interfaces);
 	assert_int_equal(exec_address_parse(&resolved.address[0], "127.0.0.1", 1), 0);
 	for (uint32_t i = 0; i < interfaces.count; i++) {
@@ -239,6 +240,23 @@ static void names_resolve_or_say_why(void **state)
 						 &interfaces, &resolved.address[0], NULL),
 					 (int)i);
 	}
+}
+
+/* Nobody was asked, and nothing is known of the name. */
+static void names_are_not_blamed_for_limits(void **state)
+{
+	struct exec_resolved resolved;
+	struct rlimit before, none;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	exec_resolve("localhost", 3000, &resolved);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	assert_int_equal(resolved.count, 0);
+	assert_string_equal(resolved.error, "Too many open files");
+	assert_true(resolved.unasked);
 }
 
 /* ---- connections ---- */
@@ -533,6 +551,7 @@ int main(void)
 		cmocka_unit_test(lists_take_interfaces),
 		cmocka_unit_test(libraries_choose_interfaces),
 		cmocka_unit_test(names_resolve_or_say_why),
+		cmocka_unit_test(names_are_not_blamed_for_limits),
 		cmocka_unit_test(ranks_reach_each_other),
 		cmocka_unit_test(strangers_are_told_apart),
 		cmocka_unit_test(secrets_are_kept),

@@ -97,6 +97,11 @@ static const struct {
 	{{NULL, NULL, "reach=failed\n"},
 	 "error b: a (10.0.0.1), where rank 0 listens on port 29500, could not be tried "
 	 "[not-tested]\n"},
+	/* Nobody could be asked for an address. */
+	{{NULL, NULL,
+	  "master.addresses=\nreach=failed\nreach.address=\nreach.error=no thread\n"},
+	 "error b: a, where rank 0 listens on port 29500, could not be tried (no thread) "
+	 "[not-tested]\n"},
 	{{"mesh.failed=b no-address\n", NULL, "@listen"},
 	 "error b: no other node has tried to come here: there is no address but of the "
 	 "loopback interface or of one link [not-tested]\n"},
@@ -267,6 +272,8 @@ static const struct {
 	 "error b: code: No such file [tree-unreadable]\n"},
 	{{"tree.0=1234 2 3\n", NULL, "tree.0=~code/x: no answer\n"},
 	 "error b: code: code/x: no answer [tree-stalled]\n"},
+	{{"tree.0=1234 2 3\n", NULL, "tree.0=-Too many open files\n"},
+	 "error b: code was not compared: Too many open files [not-tested]\n"},
 	{{"tree.0=?too much\n", NULL, "tree.0=5678 2 3\n"},
 	 "warning a: code was not compared: too much [tree-large]\n"},
 	/* Nothing is done with numbers that could overflow. */
