@@ -42,8 +42,14 @@
 
 /* ---- who has a port ---- */
 
-/* The inode of the socket that listens on PORT, in a table of /proc/net; 0: none. */
-static unsigned long find_inode(const char *file, uint16_t port)
+/* TCP_LISTEN in Linux's include/net/tcp_states.h. */
+#define STATE_LISTEN 0x0a
+
+/*
+ * The inode of a socket on PORT in a table of /proc/net, of one that listens or of one
+ * that has a connection from there; 0: none.
+ */
+static unsigned long find_inode(const char *file, uint16_t port, bool listens)
 {
 	FILE *table = fopen(file, "re");
 	unsigned long inode = 0;
@@ -53,10 +59,10 @@ static unsigned long find_inode(const char *file, uint16_t port)
 		unsigned int local, state;
 		unsigned long found;
 
-		/* proc(5): sl, local address, remote address, state; 0A is LISTEN. */
+		/* proc(5): sl, local address, remote address, state. */
 		if (sscanf(line, " %*d: %*[0-9A-Fa-f]:%x %*s %x %*s %*s %*s %*s %*s %lu",
 			   &local, &state, &found) == 3 &&
-		    local == port && state == 0x0a)
+		    local == port && (state == STATE_LISTEN) == listens)
 			inode = found;
 	}
 	if (table)
@@ -87,20 +93,16 @@ static bool has_socket(const char *pid, const char *socket)
 	return has;
 }
 
-/* The process that has it, as far as this user may see: only his own. */
-static void name_holder(uint16_t port, char *text, size_t size)
+/* "process 7 (python)" that has the socket of INODE. False: this user sees none. */
+static bool find_process(unsigned long inode, char *text, size_t size)
 {
-	unsigned long inode = find_inode("/proc/net/tcp6", port);
 	char socket[48], path[64], name[32] = "?";
+	DIR *folder = opendir("/proc");
 	struct dirent *entry;
-	DIR *folder;
+	bool found = false;
 
-	snprintf(text, size, "a process that this user cannot see");
-	if (!inode)
-		inode = find_inode("/proc/net/tcp", port);
 	snprintf(socket, sizeof(socket), "socket:[%lu]", inode);
-	folder = inode ? opendir("/proc") : NULL;
-	while (folder && (entry = readdir(folder))) {
+	while (folder && !found && (entry = readdir(folder))) {
 		FILE *file;
 
 		if (!isdigit((unsigned char)entry->d_name[0]) ||
@@ -113,10 +115,39 @@ static void name_holder(uint16_t port, char *text, size_t size)
 		if (file)
 			fclose(file);
 		snprintf(text, size, "process %.20s (%s)", entry->d_name, name);
-		break;
+		found = true;
 	}
 	if (folder)
 		closedir(folder);
+	return found;
+}
+
+/*
+ * Who has PORT, as far as this user may see: only his own processes. A socket that is
+ * bound and neither listens nor is connected is in no table.
+ */
+static void name_holder(uint16_t port, char *text, size_t size)
+{
+	static const char *const tables[] = {"/proc/net/tcp6", "/proc/net/tcp"};
+	char process[64];
+
+	for (int listens = 1; listens >= 0; listens--) {
+		for (size_t i = 0; i < sizeof(tables) / sizeof(*tables); i++) {
+			unsigned long inode = find_inode(tables[i], port, listens);
+
+			if (!inode)
+				continue;
+			if (!find_process(inode, process, sizeof(process)))
+				snprintf(process, sizeof(process), "%s",
+					 "a process that this user cannot see");
+			snprintf(text, size, "%s%s", process,
+				 listens ? "" : ", for a connection");
+			return;
+		}
+	}
+	snprintf(text, size,
+		 "a process that has bound it and does not listen; which one, Linux does "
+		 "not tell");
 }
 
 /* ---- where to meet ---- */
@@ -142,10 +173,10 @@ static bool is_fixed(enum launch_port_source source)
 	return source == LAUNCH_PORT_USER || source == LAUNCH_PORT_KEY;
 }
 
-/* Listens on PORT, or on another one when it is held. */
+/* Listens on PORT, or on another one when that cannot be. */
 static int open_fixed(struct exec_meeting *meeting, uint16_t port)
 {
-	char holder[96];
+	char holder[128];
 	int fd;
 
 	meeting->port = meeting->open_port = port;
@@ -165,11 +196,23 @@ static int open_fixed(struct exec_meeting *meeting, uint16_t port)
 	return exec_listen(&meeting->open_port);
 }
 
-/* As launch_task_find_port(), but the port is kept; ALONE: nobody can be told. */
+/* Of all ports of a range, some of which are HELD, and some DENIED to this user. */
+static const char *reason_of(bool held, bool denied)
+{
+	return !denied ? "are held"
+	       : held  ? "are held or for root only"
+		       : "are for root only";
+}
+
+/*
+ * As launch_task_find_port(), which passes over ports that are held or not for this user,
+ * but the port is kept; ALONE: nobody can be told.
+ */
 static int open_port(struct exec_meeting *meeting, bool alone, struct launch_error *err)
 {
 	const char *served = getenv("MASTER_PORT");
 	enum launch_port_source source;
+	bool held = false, denied = false;
 	uint16_t port = 0;
 	int fd, r;
 
@@ -187,11 +230,17 @@ static int open_port(struct exec_meeting *meeting, bool alone, struct launch_err
 			meeting->port = meeting->open_port = port;
 			return fd;
 		}
+		/* No socket to be had, and that is no matter of the port. */
+		if (fd != -EADDRINUSE && fd != -EACCES)
+			return open_fixed(meeting, port);
+		held |= fd == -EADDRINUSE;
+		denied |= fd == -EACCES;
 	}
 	if (r == -ERANGE)
 		snprintf(meeting->held, sizeof(meeting->held),
-			 "all ports from %u to %u, where rank 0 would listen, are held",
-			 meeting->settings->port_low, meeting->settings->port_high);
+			 "all ports from %u to %u, where rank 0 would listen, %s",
+			 meeting->settings->port_low, meeting->settings->port_high,
+			 reason_of(held, denied));
 	meeting->open_port = 0;
 	return exec_listen(&meeting->open_port);
 }
