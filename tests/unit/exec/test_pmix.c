@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The PMIx client with a library in place of libpmix that fails on demand: each failure
- * has a text, nothing is waited for in vain, and what a lost call holds stays.
+ * has a text, nothing is waited for in vain, what a lost call holds stays, and `srank
+ * exec` changes nothing under the library's eyes.
  */
+#include "spank/exec/exec.h"
 #include "spank/exec/pmix.h"
 
 #include <errno.h>
@@ -14,6 +16,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -28,6 +31,7 @@ static struct {
 	bool stops;  /* commit comes back when a byte comes through the pipe */
 	int gate[2]; /* this one */
 	unsigned int finalized;
+	int seen[2];           /* a pipe: RANK as it was when the connection ended */
 	pmix_op_cbfunc_t late; /* of a fence that has not ended */
 	void *arg;
 } library;
@@ -42,7 +46,11 @@ static pmix_status_t init(pmix_proc_t *proc, pmix_info_t info[], size_t ninfo)
 
 static pmix_status_t finalize(const pmix_info_t info[], size_t ninfo)
 {
+	const char *rank = getenv("RANK");
+
 	library.finalized++;
+	if (library.seen[1] && write(library.seen[1], rank ? rank : "-", 1) != 1)
+		return PMIX_ERROR;
 	if (library.late)
 		library.late(PMIX_ERR_UNREACH, library.arg);
 	return PMIX_SUCCESS;
@@ -262,12 +270,61 @@ static void test_call_that_is_lost(void **state)
 	assert_int_equal(write(library.gate[1], "", 1), 1);
 }
 
+/*
+ * Threads of libpmix may call getenv() until it has ended, and setenv() beside them is
+ * what setenv(3) warns of.
+ */
+static void test_environment_is_changed_last(void **state)
+{
+	static const char *const variables[][2] = {
+		{"PMIX_NAMESPACE", "slurm.pmix.7.0"},
+		{"PMIX_RANK", "0"},
+		{"SLURM_JOB_ID", "7"},
+		{"SLURM_STEP_ID", "0"},
+		{"SLURM_STEP_NODELIST", "localhost"},
+		{"SLURM_STEP_NUM_NODES", "1"},
+		{"SLURM_STEP_NUM_TASKS", "1"},
+		{"SLURM_STEP_TASKS_PER_NODE", "1"},
+		{"SLURM_NODEID", "0"},
+		{"SLURM_PROCID", "0"},
+		{"SLURM_LOCALID", "0"},
+		{"SLURMD_NODENAME", "localhost"},
+		{"RANK", "7"}, /* stale */
+	};
+	static char name[] = "sh", flag[] = "-c", test[] = "test \"$RANK\" = 0";
+	char *program[] = {name, flag, test, NULL};
+	struct exec_options options = {.pmix = true, .timeout = 10};
+	char seen;
+	pid_t child;
+	int status;
+
+	memset(&library, 0, sizeof(library));
+	assert_int_equal(pipe(library.seen), 0);
+	launch_settings_init(&options.settings);
+	options.settings.on = options.settings.asked = true;
+	options.settings.launcher = launch_launcher_find("torch");
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		for (size_t i = 0; i < sizeof(variables) / sizeof(*variables); i++)
+			setenv(variables[i][0], variables[i][1], 1);
+		_exit(exec_program(&options, program));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(read(library.seen[0], &seen, 1), 1);
+	assert_int_equal(seen, '7');
+	close(library.seen[0]);
+	close(library.seen[1]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_connection),
 		cmocka_unit_test(test_fence),
 		cmocka_unit_test(test_call_that_is_lost),
+		cmocka_unit_test(test_environment_is_changed_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
