@@ -40,6 +40,9 @@
 /* How long trees may be read, in seconds. */
 #define TREES_TIME 20
 
+/* For --bandwidth: to find the next node, and to send there, in seconds. */
+#define LOAD_TIME 8
+
 /* For the records of those that have come to the fence, and for the last fence. */
 #define ANSWER_TIME 5
 
@@ -277,55 +280,73 @@ static void free_list(char **list, uint32_t count)
 	free(list);
 }
 
-/* The listing of the node of RECORD, which its leader has; to be freed. */
-static char *fetch_listing(const struct patient *patient,
-			   const struct exec_record *record)
+/*
+ * The listing of the node of RANK, its leader; to be freed. It is not for everybody, and
+ * the secret that opens it goes nowhere but where PMIx says that the leader is.
+ */
+static char *fetch_listing(const struct patient *patient, uint32_t rank)
 {
 	struct exec_target target = {
 		.token = patient->meeting.tokens.secret,
 		.op = EXEC_WIRE_LISTING,
 	};
 
-	if (exec_meeting_parse(exec_record_text(record, "listen"), &target.address))
+	if (exec_meeting_find(patient->pmix, &rank, 1, &target.address))
 		return NULL;
 	exec_reach(&target, 1, EXEC_MEET_TIME);
 	return target.answer;
 }
 
-/* By tree, the files that make the difference to the first node that has another one. */
+/* The first rank whose node has another TREE than rank 0's; NTASKS: there is none. */
+static uint32_t find_other(const struct exec_world *world, uint32_t tree)
+{
+	const char *ours;
+	uint32_t rank;
+	char key[32];
+
+	snprintf(key, sizeof(key), "tree.%" PRIu32, tree);
+	ours = exec_record_text(&world->records[0], key);
+	if (!exec_digest_is(ours))
+		return world->ntasks;
+	for (rank = 0; rank < world->ntasks; rank++) {
+		const char *value = exec_record_get(&world->records[rank], key);
+
+		if (value && exec_digest_is(value) && strcmp(value, ours) != 0)
+			break;
+	}
+	return rank;
+}
+
+/*
+ * By tree, the files that make the difference to the first node that has another one.
+ * Mostly it is one node, and its listing has all trees.
+ */
 static void find_differences(const struct patient *patient,
 			     const struct exec_world *world, char *const *listings,
 			     char **differences)
 {
-	char key[32], text[1024];
+	uint32_t fetched = world->ntasks;
+	char *listing = NULL, text[1024];
 
 	for (uint32_t tree = 0; tree < world->trees_count; tree++) {
-		const char *ours;
-		uint32_t rank;
-		char *theirs;
+		uint32_t rank = find_other(world, tree);
 
-		snprintf(key, sizeof(key), "tree.%" PRIu32, tree);
-		ours = exec_record_text(&world->records[0], key);
-		for (rank = 0; rank < world->ntasks; rank++) {
-			const char *value = exec_record_get(&world->records[rank], key);
-
-			if (value && exec_digest_is(value) && strcmp(value, ours) != 0)
-				break;
-		}
-		if (rank == world->ntasks)
+		if (rank == world->ntasks || !patient->listing)
 			continue;
-		theirs = patient->meshed  ? fetch_listing(patient, &world->records[rank])
-			 : listings[rank] ? strdup(listings[rank])
-					  : NULL;
-		if (!theirs || !patient->listing) {
-			free(theirs);
-			continue;
+		if (rank != fetched) {
+			free(listing);
+			listing = patient->meshed  ? fetch_listing(patient, rank)
+				  : listings[rank] ? strdup(listings[rank])
+						   : NULL;
+			fetched = rank;
 		}
-		exec_digest_compare(patient->listing, theirs, tree, text, sizeof(text));
-		free(theirs);
+		if (!listing)
+			continue;
+		exec_digest_compare(patient->listing, listing, tree, text, sizeof(text));
 		launch_make_printable(text);
 		differences[tree] = strdup(text);
 	}
+	free(listing);
 }
 
 static void print(const struct patient *patient, const struct exec_world *world,
@@ -392,21 +413,25 @@ static unsigned int working_time(const struct patient *patient)
 {
 	return (patient->meshed ? patient->seconds : patient->call) +
 	       exec_meeting_time(&patient->meeting, patient->meshed) +
-	       (patient->doctor->bandwidth ? EXEC_MEET_TIME / 1000 : 0) +
+	       (patient->doctor->bandwidth ? LOAD_TIME : 0) +
 	       (patient->doctor->trees_count ? TREES_TIME : 0);
 }
 
 static int listen_to_all(struct patient *patient, struct launch_error *err)
 {
 	const struct exec_meeting *meeting = &patient->meeting;
-	const uint32_t records =
-		patient->facts.rank == 0 ? RECORDS_ROOM * patient->facts.ntasks : 0;
+	const struct exec_service service = {
+		.tokens = meeting->tokens,
+		.records = patient->facts.rank == 0 ? RECORDS_ROOM * patient->facts.ntasks
+						    : 0,
+		.loads = patient->doctor->bandwidth,
+	};
 	int r;
 
 	if (patient->server || !meeting->sockets_count)
 		return 0;
 	r = exec_server_start(&patient->server, meeting->sockets, meeting->sockets_count,
-			      &meeting->tokens, records);
+			      &service);
 	return r ? launch_error_set(err, r, "cannot listen: %s", strerror(-r)) : 0;
 }
 
@@ -435,39 +460,47 @@ static int meet(struct patient *patient, struct launch_error *err)
 	return r;
 }
 
-/* By the rank that each says it is. */
-static void sort_texts(char **came, uint32_t count, char **texts, char **listings,
-		       uint32_t ntasks)
+/* The rank that the record in TEXT says it is of; 0: none that could send one. */
+static uint32_t rank_of(const char *text, uint32_t ntasks)
+{
+	struct exec_record record;
+	int64_t rank = 0;
+
+	if (exec_record_read(&record, text) == 0)
+		exec_record_number(&record, "rank", &rank);
+	exec_record_clear(&record);
+	return rank > 0 && rank < ntasks ? (uint32_t)rank : 0;
+}
+
+/*
+ * Takes what came straight, by rank: of trusted ones, or of the others where nothing is
+ * there yet. LISTINGS, unless NULL, is where the listing behind a record begins.
+ */
+static void sort_records(struct exec_server_record *came, uint32_t count, bool trusted,
+			 char **texts, char **listings, uint32_t ntasks)
 {
 	for (uint32_t i = 0; i < count; i++) {
-		struct exec_record record;
-		int64_t rank = -1;
-		char *mark = strchr(came[i], LISTING_MARK);
+		char *mark = came[i].text ? strchr(came[i].text, LISTING_MARK) : NULL;
+		uint32_t rank;
 
+		if (!came[i].text || came[i].trusted != trusted)
+			continue;
 		if (mark)
 			*mark = '\0';
-		if (exec_record_read(&record, came[i]) == 0 &&
-		    !exec_record_number(&record, "rank", &rank))
-			rank = -1;
-		exec_record_clear(&record);
-		if (rank <= 0 || rank >= ntasks || texts[rank]) {
-			free(came[i]);
+		rank = rank_of(came[i].text, ntasks);
+		if (!rank || texts[rank])
 			continue;
-		}
-		texts[rank] = came[i];
+		texts[rank] = came[i].text;
+		came[i].text = NULL;
 		if (listings)
 			listings[rank] = mark ? mark + 1 : NULL;
 	}
 }
 
-/* What came straight, by rank. */
-static void take_records(struct patient *patient, unsigned int seconds, uint32_t count,
-			 char **texts, char **listings)
+static void free_records(struct exec_server_record *came, uint32_t count)
 {
-	char **came = NULL;
-
-	count = exec_server_collect(patient->server, count, seconds, &came);
-	sort_texts(came, count, texts, listings, patient->facts.ntasks);
+	for (uint32_t i = 0; i < count; i++)
+		free(came[i].text);
 	free(came);
 }
 
@@ -493,23 +526,32 @@ static int ask_for_missing(struct patient *patient, char **texts)
 	return r;
 }
 
+/*
+ * Those that PMIx has missed while it brought rank 0 on do not know the secret, and count
+ * where nobody has come who does.
+ */
 static bool gather(struct patient *patient)
 {
 	const uint32_t ntasks = patient->facts.ntasks;
 	char **texts = calloc(ntasks, sizeof(*texts));
+	struct exec_server_record *came;
+	uint32_t count = exec_server_collect(patient->server, 0, 0, &came);
 	bool fine = false;
 
 	if (texts)
 		texts[0] = strdup(patient->record);
 	if (texts && texts[0]) {
-		take_records(patient, 0, 0, texts, NULL);
-		if (ask_for_missing(patient, texts) == 0)
+		sort_records(came, count, true, texts, NULL, ntasks);
+		if (ask_for_missing(patient, texts) == 0) {
+			sort_records(came, count, false, texts, NULL, ntasks);
 			fine = judge(patient, texts, NULL);
-		else
+		} else {
 			say("out of memory");
+		}
 	} else {
 		say("out of memory");
 	}
+	free_records(came, count);
 	free_list(texts, ntasks);
 	return fine;
 }
@@ -549,6 +591,8 @@ static int collect(struct patient *patient, struct launch_error *err)
 	char **texts = calloc(ntasks, sizeof(*texts));
 	char **listings = calloc(ntasks, sizeof(*listings));
 	bool hidden = patient->meeting.held[0] || !patient->meeting.addr[0];
+	struct exec_server_record *came;
+	uint32_t count;
 	bool fine;
 
 	if (!texts || !listings) {
@@ -558,9 +602,12 @@ static int collect(struct patient *patient, struct launch_error *err)
 	}
 	texts[0] = strdup(patient->record);
 	/* To a port that is held, or an address that is not known, nobody can come. */
-	take_records(patient, working_time(patient), hidden ? 0 : ntasks - 1, texts,
-		     listings);
+	count = exec_server_collect(patient->server, hidden ? 0 : ntasks - 1,
+				    working_time(patient), &came);
+	sort_records(came, count, true, texts, listings, ntasks);
+	sort_records(came, count, false, texts, listings, ntasks);
 	fine = judge(patient, texts, listings);
+	free_records(came, count);
 	free_list(texts, ntasks);
 	free(listings);
 	return fine ? 0 : 1;

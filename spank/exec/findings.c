@@ -57,6 +57,8 @@ enum id {
 	UNREACHABLE,
 	FILTERED,
 	OTHER_PROGRAM,
+	SILENT,
+	LARGE_MESSAGES,
 	NOT_TESTED,
 	ADDRESS_DIFFERS,
 	MESH,
@@ -158,6 +160,19 @@ const struct exec_rule exec_rules[] = {
 			   "stands between",
 			   "compare the address with rank 0's node; take the port of a "
 			   "service that runs everywhere out of ports="},
+	[SILENT] =
+		{"silent", EXEC_ERROR,
+		 "another program has the port there, or rank 0 is stopped or has too "
+		 "much to do",
+		 "compare the address with rank 0's node, and look what runs there; take "
+		 "the port of a service that runs everywhere out of ports="},
+	[LARGE_MESSAGES] = {"large-messages", EXEC_ERROR,
+			    "an interface, switch or tunnel on the way takes smaller "
+			    "packets (MTU) than "
+			    "the node sends, and does not say so",
+			    "give all of them one MTU: ip link shows the node's, and "
+			    "ping -M do -s 8972 "
+			    "ADDRESS whether packets of 9000 bytes pass"},
 	[NOT_TESTED] = {"not-tested", EXEC_ERROR,
 			"the task or its node lacks what the test takes",
 			"see the limits of the task (open files, memory, processes) and "
@@ -764,6 +779,10 @@ static const struct {
 	{"filtered", FILTERED, "no answer", "does not answer"},
 	{"other", OTHER_PROGRAM, "another program",
 	 "answers, but it is no rank of this step"},
+	{"silent", SILENT, "taken, but no answer",
+	 "takes connections, but does not answer"},
+	{"small-only", LARGE_MESSAGES, "large messages are lost",
+	 "can be reached, but larger messages are lost"},
 	{"no-address", NOT_TESTED, "no address of it is known", "has told no address"},
 	{"failed", NOT_TESTED, "not tested", "could not be tried"},
 };
@@ -830,6 +849,9 @@ const struct exec_rule *exec_rule_of_way(const struct exec_record *record, bool 
 		return &exec_rules[ADDRESS_UNRESOLVED];
 	if (has_loopback(exec_record_text(record, "master.addresses")) && !at_head)
 		return &exec_rules[ADDRESS_LOOPBACK];
+	/* And yet the record has not come there. */
+	if (is_reached(record))
+		return &exec_rules[LARGE_MESSAGES];
 	for (size_t i = 0; i < RESULTS_COUNT; i++) {
 		if (strcmp(reach, results[i].name) == 0)
 			id = results[i].id;

@@ -402,6 +402,18 @@ int exec_meeting_open(struct exec_meeting *meeting, bool alone, struct launch_er
 	return 0;
 }
 
+/* The number of MASTER_ADDR on rank 0's node, where it is one that others could use. */
+static void name_master(const struct exec_meeting *meeting, char *text, size_t size)
+{
+	struct sockaddr_storage address = {0};
+
+	for (uint32_t i = 0; i < meeting->master.count && !address.ss_family; i++) {
+		if (!exec_address_is_loopback(&meeting->master.address[i]))
+			address = meeting->master.address[i];
+	}
+	exec_address_text(&address, text, size);
+}
+
 int exec_meeting_put(const struct exec_meeting *meeting, struct exec_pmix *pmix,
 		     struct launch_error *err)
 {
@@ -409,8 +421,9 @@ int exec_meeting_put(const struct exec_meeting *meeting, struct exec_pmix *pmix,
 	int r = 0;
 
 	if (meeting->facts->rank == 0) {
-		snprintf(text, sizeof(text), "%u %u %016" PRIx64, meeting->port,
-			 meeting->open_port, meeting->tokens.secret);
+		name_master(meeting, address, sizeof(address));
+		snprintf(text, sizeof(text), "%u %u %016" PRIx64 " %s", meeting->port,
+			 meeting->open_port, meeting->tokens.secret, address);
 		r = exec_pmix_put(pmix, EXEC_PMIX_ALL, KEY_PORT, text);
 	}
 	if (r == 0 && meeting->leader) {
@@ -426,23 +439,26 @@ int exec_meeting_get(struct exec_meeting *meeting, struct exec_pmix *pmix,
 {
 	unsigned int port, open_port;
 	uint64_t secret;
-	char *text;
+	char *text, address[64];
 	int fields;
 
 	if (exec_pmix_text(pmix, 0, KEY_PORT, &text))
 		return launch_error_set(err, -EIO,
 					"PMIx: rank 0's port did not arrive; "
 					"--no-pmix does without");
-	fields = sscanf(text, "%5u %5u %16" SCNx64, &port, &open_port, &secret);
+	fields = sscanf(text, "%5u %5u %16" SCNx64 " %63s", &port, &open_port, &secret,
+			address);
 	free(text);
-	if (fields != 3 || port > UINT16_MAX || open_port > UINT16_MAX)
+	if (fields != 4 || port > UINT16_MAX || open_port > UINT16_MAX)
 		return launch_error_set(err, -EIO, "PMIx: rank 0's port is no port");
 	meeting->port = (uint16_t)port;
 	meeting->open_port = (uint16_t)open_port;
 	meeting->tokens.secret = secret;
-	/* Without it records go by PMIx. */
+	/* Without any records go by PMIx. The leader tries the first one anyway. */
+	if (!meeting->leader)
+		exec_address_parse(&meeting->head[0], address, meeting->open_port);
 	if (exec_pmix_text(pmix, 0, KEY_MESH, &text) == 0) {
-		exec_meeting_parse(text, &meeting->head);
+		exec_meeting_parse(text, &meeting->head[1]);
 		free(text);
 	}
 	return 0;
@@ -506,6 +522,7 @@ static const struct exec_target *try_addresses(const struct exec_meeting *meetin
 		exec_address_set_port(&targets[i].address, meeting->open_port);
 		targets[i].token = meeting->tokens.step;
 		targets[i].op = EXEC_WIRE_PING;
+		targets[i].large = meeting->leader;
 	}
 	exec_reach(targets, count, EXEC_MEET_TIME);
 	for (uint32_t i = 0; i < count; i++) {
@@ -567,13 +584,15 @@ bool exec_meeting_reach(const struct exec_meeting *meeting, unsigned int seconds
 bool exec_meeting_send(const struct exec_meeting *meeting,
 		       const struct sockaddr_storage *reached, const char *text)
 {
-	const struct sockaddr_storage *const ways[] = {reached, &meeting->head};
+	const struct sockaddr_storage *const ways[] = {reached, &meeting->head[0],
+						       &meeting->head[1]};
+	const struct exec_tokens *tokens = &meeting->tokens;
 
 	wait_for_turn(meeting);
 	for (size_t way = 0; way < sizeof(ways) / sizeof(*ways); way++) {
 		struct exec_target target = {
 			.address = *ways[way],
-			.token = meeting->tokens.step,
+			.token = tokens->secret ? tokens->secret : tokens->step,
 			.op = EXEC_WIRE_RECORD,
 			.text = text,
 		};
@@ -661,29 +680,46 @@ static void choose_nodes(struct mesh *mesh, uint32_t here)
 }
 
 /* All at once: one that cannot be had is not to hold up the others. */
+int exec_meeting_find(struct exec_pmix *pmix, const uint32_t *ranks, uint32_t count,
+		      struct sockaddr_storage *addresses)
+{
+	char **texts = calloc(count + 1, sizeof(*texts));
+	int r = -ENOMEM;
+
+	if (texts)
+		r = exec_pmix_gather(pmix, KEY_MESH, ranks, count, ADDRESSES_TIME, texts);
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		addresses[i] = (struct sockaddr_storage){0};
+		if (texts[i])
+			exec_meeting_parse(texts[i], &addresses[i]);
+		free(texts[i]);
+	}
+	free(texts);
+	return r;
+}
+
 static int find_targets(const struct exec_meeting *meeting, struct exec_pmix *pmix,
 			enum exec_wire_op op, struct mesh *mesh)
 {
 	uint32_t *leaders = find_leaders(mesh->layout);
 	uint32_t *ranks = calloc(mesh->count + 1, sizeof(*ranks));
-	char **texts = calloc(mesh->count + 1, sizeof(*texts));
+	struct sockaddr_storage *addresses = calloc(mesh->count + 1, sizeof(*addresses));
 	int r = -ENOMEM;
 
 	for (uint32_t i = 0; leaders && ranks && i < mesh->count; i++)
 		ranks[i] = leaders[mesh->nodes[i]];
-	if (leaders && ranks && texts)
-		r = exec_pmix_gather(pmix, KEY_MESH, ranks, mesh->count, ADDRESSES_TIME,
-				     texts);
-	for (uint32_t i = 0; r == 0 && i < mesh->count; i++) {
-		mesh->targets[i].token = meeting->tokens.step;
-		mesh->targets[i].op = op;
-		if (texts[i])
-			exec_meeting_parse(texts[i], &mesh->targets[i].address);
-		free(texts[i]);
-	}
+	if (leaders && ranks && addresses)
+		r = exec_meeting_find(pmix, ranks, mesh->count, addresses);
+	for (uint32_t i = 0; r == 0 && i < mesh->count; i++)
+		mesh->targets[i] = (struct exec_target){
+			.address = addresses[i],
+			.token = meeting->tokens.step,
+			.op = op,
+			.large = op == EXEC_WIRE_PING,
+		};
 	free(leaders);
 	free(ranks);
-	free(texts);
+	free(addresses);
 	return r;
 }
 

@@ -44,9 +44,11 @@ struct exec_meeting {
 	/* As this node sees it. */
 	struct exec_interfaces interfaces;
 	struct exec_resolved master;
-	struct sockaddr_storage own;  /* how others come here */
-	int own_interface;            /* with that address; -1: there is none */
-	struct sockaddr_storage head; /* and to rank 0, as it says itself; with PMIx */
+	struct sockaddr_storage own; /* how others come here */
+	int own_interface;           /* with that address; -1: there is none */
+	/* And to rank 0, as it says itself with PMIx: by MASTER_ADDR, and as to others.
+	 */
+	struct sockaddr_storage head[2];
 };
 
 /*
@@ -79,6 +81,11 @@ bool exec_meeting_send(const struct exec_meeting *meeting,
 
 /* How long a task's tries may take in all, in seconds; MESHED: with those by PMIx. */
 unsigned int exec_meeting_time(const struct exec_meeting *meeting, bool meshed);
+
+/* Where each of RANKS (COUNT entries), leaders, waits, as PMIx has it; zeroed: unknown.
+ */
+int exec_meeting_find(struct exec_pmix *pmix, const uint32_t *ranks, uint32_t count,
+		      struct sockaddr_storage *addresses);
 
 /* Tries the ways to the other nodes of LAYOUT. */
 void exec_meeting_mesh(const struct exec_meeting *meeting, struct exec_pmix *pmix,

@@ -21,6 +21,9 @@
 /* The first answer may wait for a thread to wake up there; the best of these counts. */
 #define ROUNDS 4
 
+/* Bytes of a large message: more than a packet has in any Ethernet (9000). */
+#define LARGE (16 << 10)
+
 /*
  * A load is twice as large each time, until it takes long enough to count: an eighth of a
  * second and not the time of one answer. TCP has opened its window by then.
@@ -37,6 +40,8 @@ const char *const exec_reached_names[EXEC_REACHED_COUNT] = {
 	[EXEC_UNREACHABLE] = "unreachable",
 	[EXEC_FILTERED] = "filtered",
 	[EXEC_OTHER] = "other",
+	[EXEC_SILENT] = "silent",
+	[EXEC_SMALL_ONLY] = "small-only",
 	[EXEC_NO_ADDRESS] = "no-address",
 	[EXEC_FAILED_HERE] = "failed",
 };
@@ -122,7 +127,7 @@ static void end(struct attempt *attempt, enum exec_reached reached, int error)
 }
 
 /* What an error of connect(2) or of the connection means. */
-static enum exec_reached judge(int error, bool connected)
+static enum exec_reached meaning_of(int error, bool connected)
 {
 	switch (error) {
 	case ECONNREFUSED:
@@ -185,15 +190,20 @@ static void start(struct attempt *attempt)
 	if (attempt->fd < 0 || !prepare(attempt)) {
 		int error = errno;
 
-		end(attempt, judge(error, false), error);
+		end(attempt, meaning_of(error, false), error);
 		return;
 	}
 	/* Else the kernel may hold back a question until the last answer is confirmed. */
 	setsockopt(attempt->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	if (connect(attempt->fd, (const struct sockaddr *)address,
 		    exec_address_length(address)) < 0 &&
-	    errno != EINPROGRESS)
-		end(attempt, judge(errno, false), errno);
+	    errno != EINPROGRESS) {
+		/* Of IPv4 it says that no port is left to call from: ip(7). */
+		bool used_up = errno == EADDRNOTAVAIL && address->ss_family == AF_INET;
+
+		end(attempt, used_up ? EXEC_FAILED_HERE : meaning_of(errno, false),
+		    errno);
+	}
 }
 
 static void ask(struct attempt *attempt)
@@ -217,7 +227,7 @@ static void ask(struct attempt *attempt)
 	if (sent >= 0)
 		attempt->sent += (size_t)sent;
 	else if (errno != EAGAIN && errno != EINTR)
-		end(attempt, judge(errno, true), errno);
+		end(attempt, meaning_of(errno, true), errno);
 }
 
 static bool is_ours(const struct attempt *attempt)
@@ -234,7 +244,7 @@ static void take_time(struct attempt *attempt)
 	struct exec_target *target = attempt->target;
 	int64_t took = now(CLOCK_MONOTONIC) - attempt->asked;
 
-	if (attempt->rounds && took >= target->round_trip)
+	if (attempt->load || (attempt->rounds && took >= target->round_trip))
 		return;
 	target->round_trip = took;
 	target->ahead = (int64_t)(be64toh(attempt->head.word) -
@@ -255,7 +265,12 @@ static bool goes_on(struct attempt *attempt)
 	attempt->rounds++;
 	switch (attempt->target->op) {
 	case EXEC_WIRE_PING:
-		return attempt->rounds < ROUNDS;
+		if (attempt->rounds < ROUNDS)
+			return true;
+		if (attempt->load || !attempt->target->large)
+			return false;
+		attempt->load = LARGE;
+		return prepare(attempt);
 	case EXEC_WIRE_LOAD:
 		attempt->target->rate = rate_of((int64_t)attempt->load, took);
 		if (took >= LOAD_ENOUGH || attempt->load == EXEC_WIRE_LOAD_MAX)
@@ -325,7 +340,7 @@ static void go_on(struct attempt *attempt, short events)
 
 		getsockopt(attempt->fd, SOL_SOCKET, SO_ERROR, &error, &length);
 		if (error) {
-			end(attempt, judge(error, false), error);
+			end(attempt, meaning_of(error, false), error);
 			return;
 		}
 		attempt->connected = true;
@@ -342,7 +357,9 @@ static void go_on(struct attempt *attempt, short events)
  */
 static void give_up(struct attempt *attempt)
 {
-	if (attempt->load && attempt->connected && attempt->asked) {
+	const bool loads = attempt->target->op == EXEC_WIRE_LOAD;
+
+	if (loads && attempt->connected && attempt->asked) {
 		if (!attempt->target->rate)
 			attempt->target->rate =
 				rate_of((int64_t)attempt->sent,
@@ -350,31 +367,51 @@ static void give_up(struct attempt *attempt)
 		end(attempt, EXEC_REACHED, 0);
 		return;
 	}
-	end(attempt, attempt->connected ? EXEC_OTHER : EXEC_FILTERED, ETIMEDOUT);
+	end(attempt,
+	    !attempt->connected ? EXEC_FILTERED
+	    : attempt->load     ? EXEC_SMALL_ONLY
+				: EXEC_SILENT,
+	    ETIMEDOUT);
 }
 
-static void wait_for_all(struct attempt *attempts, struct pollfd *polled, uint32_t count,
-			 int64_t until)
+/* Those that are open, for poll(2) takes no more than the limit of open files. */
+static uint32_t fill(struct attempt *attempts, uint32_t count, struct pollfd *polled,
+		     struct attempt **open)
+{
+	uint32_t filled = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		struct attempt *attempt = &attempts[i];
+
+		if (attempt->fd < 0)
+			continue;
+		open[filled] = attempt;
+		polled[filled++] = (struct pollfd){
+			attempt->fd, attempt->sent < attempt->length ? POLLOUT : POLLIN,
+			0};
+	}
+	return filled;
+}
+
+static void wait_for_all(struct attempt *attempts, uint32_t count, struct pollfd *polled,
+			 struct attempt **open, int64_t until)
 {
 	for (;;) {
 		int64_t left = (until - now(CLOCK_MONOTONIC)) / 1000000;
-		bool open = false;
+		uint32_t filled = fill(attempts, count, polled, open);
 
-		for (uint32_t i = 0; i < count; i++) {
-			const struct attempt *attempt = &attempts[i];
-			bool asks = attempt->sent < attempt->length;
-
-			polled[i] =
-				(struct pollfd){attempt->fd, asks ? POLLOUT : POLLIN, 0};
-			open |= attempt->fd >= 0;
+		if (!filled || left <= 0)
+			return;
+		if (poll(polled, filled, (int)left) < 0) {
+			if (errno == EINTR)
+				continue;
+			for (uint32_t i = 0; i < filled; i++)
+				end(open[i], EXEC_FAILED_HERE, errno);
+			return;
 		}
-		if (!open || left <= 0)
-			return;
-		if (poll(polled, count, (int)left) < 0 && errno != EINTR)
-			return;
-		for (uint32_t i = 0; i < count; i++) {
-			if (attempts[i].fd >= 0 && polled[i].revents)
-				go_on(&attempts[i], polled[i].revents);
+		for (uint32_t i = 0; i < filled; i++) {
+			if (polled[i].revents)
+				go_on(open[i], polled[i].revents);
 		}
 	}
 }
@@ -384,20 +421,22 @@ void exec_reach(struct exec_target *targets, uint32_t count, unsigned int millis
 	int64_t until = now(CLOCK_MONOTONIC) + (int64_t)milliseconds * 1000000;
 	struct attempt *attempts = calloc(count ? count : 1, sizeof(*attempts));
 	struct pollfd *polled = calloc(count ? count : 1, sizeof(*polled));
+	struct attempt **open = calloc(count ? count : 1, sizeof(*open));
+	const bool able = attempts && polled && open;
 
 	for (uint32_t i = 0; i < count; i++) {
 		targets[i].reached = EXEC_FAILED_HERE;
 		targets[i].error = ENOMEM;
 		targets[i].answer = NULL;
-		if (!attempts || !polled)
+		if (!able)
 			continue;
 		attempts[i].target = &targets[i];
 		attempts[i].load = targets[i].op == EXEC_WIRE_LOAD ? LOAD_FIRST : 0;
 		start(&attempts[i]);
 	}
-	if (attempts && polled)
-		wait_for_all(attempts, polled, count, until);
-	for (uint32_t i = 0; attempts && polled && i < count; i++) {
+	if (able)
+		wait_for_all(attempts, count, polled, open, until);
+	for (uint32_t i = 0; able && i < count; i++) {
 		if (attempts[i].fd >= 0)
 			give_up(&attempts[i]);
 		free(attempts[i].question);
@@ -409,4 +448,5 @@ void exec_reach(struct exec_target *targets, uint32_t count, unsigned int millis
 	}
 	free(attempts);
 	free(polled);
+	free(open);
 }

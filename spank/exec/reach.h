@@ -7,6 +7,7 @@
 
 #include "spank/exec/wire.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -16,6 +17,8 @@ enum exec_reached {
 	EXEC_UNREACHABLE, /* no way there: no route, prohibited */
 	EXEC_FILTERED,    /* no answer at all */
 	EXEC_OTHER,       /* somebody answers, but not a rank of this step */
+	EXEC_SILENT,      /* the connection is taken, and nothing comes of it */
+	EXEC_SMALL_ONLY,  /* a few bytes come through, and many do not */
 	EXEC_NO_ADDRESS,  /* it was not told where to try */
 	EXEC_FAILED_HERE, /* no socket, no memory: nothing is known */
 	EXEC_REACHED_COUNT,
@@ -30,6 +33,7 @@ struct exec_target {
 	uint64_t token;
 	enum exec_wire_op op;
 	const char *text; /* EXEC_WIRE_RECORD: shorter than EXEC_RECORD_MAX */
+	bool large;       /* EXEC_WIRE_PING: with many bytes, too, there and back */
 	/* Set after. */
 	enum exec_reached reached;
 	int error;          /* errno of the connection; 0: none */

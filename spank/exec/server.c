@@ -27,7 +27,8 @@
 /* At once; the others wait in the kernel's queue. Below the usual limit of open files. */
 #define CONNECTIONS_MAX 512
 
-/* How long a connection may take, in seconds. */
+/* How long a connection may take, in seconds: until it says what it wants, and in all. */
+#define HEAD_TIME       2
 #define CONNECTION_TIME 10
 
 /* Bytes of a load that are read at a time, and reads before others have their turn. */
@@ -40,6 +41,7 @@
 struct connection {
 	int fd;
 	time_t until;
+	bool known;            /* it has said what it wants */
 	struct exec_wire head; /* of the question, as far as it is there */
 	size_t got;            /* bytes of it and of its text */
 	char *text;
@@ -57,8 +59,10 @@ struct exec_server {
 	struct exec_tokens tokens;
 	bool starved; /* of what a connection takes; see take() */
 	char *listing;
-	char **records;
-	uint32_t records_count, records_room;
+	bool loads;
+	struct exec_server_record *records;
+	uint32_t records_count;
+	uint32_t room[2]; /* that is left, for strangers' and for trusted ones */
 	/* The thread's own. */
 	struct connection connections[CONNECTIONS_MAX];
 	uint32_t count;
@@ -124,43 +128,64 @@ static void take(struct exec_server *server, int listener)
 			return;
 		}
 		server->connections[server->count++] = (struct connection){
-			.fd = fd, .until = exec_seconds_now() + CONNECTION_TIME};
+			.fd = fd, .until = exec_seconds_now() + HEAD_TIME};
 	}
 }
 
-static void keep_record(struct exec_server *server, char *text)
+/* False, and TEXT is still the caller's: there is no room, and it must not seem so. */
+static bool keep_record(struct exec_server *server, char *text, uint64_t token)
 {
+	bool trusted, kept;
+
 	pthread_mutex_lock(&server->mutex);
-	if (server->records_count < server->records_room)
-		server->records[server->records_count++] = text;
-	else
-		free(text);
-	pthread_cond_signal(&server->changed);
+	trusted = server->tokens.secret && token == server->tokens.secret;
+	kept = server->room[trusted] > 0;
+	if (kept) {
+		server->room[trusted]--;
+		server->records[server->records_count++] =
+			(struct exec_server_record){text, trusted};
+		pthread_cond_signal(&server->changed);
+	}
 	pthread_mutex_unlock(&server->mutex);
+	return kept;
+}
+
+/* The answer with room for its head; what follows it is in *LENGTH. */
+static char *make_answer(struct exec_server *server, const struct exec_wire *question,
+			 size_t *length)
+{
+	const uint64_t op = be64toh(question->word);
+	const size_t head = sizeof(*question);
+	char *answer;
+
+	*length = op == EXEC_WIRE_PING ? be64toh(question->length) : 0;
+	pthread_mutex_lock(&server->mutex);
+	if (op == EXEC_WIRE_LISTING && server->listing)
+		*length = strlen(server->listing);
+	answer = calloc(head + *length, 1);
+	if (answer && op == EXEC_WIRE_LISTING && server->listing)
+		memcpy(answer + head, server->listing, *length);
+	pthread_mutex_unlock(&server->mutex);
+	return answer;
 }
 
 /* False: the connection is to end. */
 static bool answer(struct exec_server *server, struct connection *connection)
 {
-	struct exec_wire head = {.token = connection->head.token};
-	uint64_t op = be64toh(connection->head.word);
+	const struct exec_wire *question = &connection->head;
+	struct exec_wire head = {.token = question->token};
 	struct timespec time;
-	size_t length = 0;
+	size_t length;
 
-	free(connection->answer);
-	pthread_mutex_lock(&server->mutex);
-	if (op == EXEC_WIRE_LISTING && server->listing)
-		length = strlen(server->listing);
-	connection->answer = malloc(sizeof(head) + length);
-	if (connection->answer && length)
-		memcpy(connection->answer + sizeof(head), server->listing, length);
-	pthread_mutex_unlock(&server->mutex);
-	if (!connection->answer)
-		return false;
-	if (op == EXEC_WIRE_RECORD && connection->text) {
-		keep_record(server, connection->text);
+	if (be64toh(question->word) == EXEC_WIRE_RECORD) {
+		if (!keep_record(server, connection->text, be64toh(question->token)))
+			return false;
 		connection->text = NULL;
 	}
+	free(connection->answer);
+	connection->answer = make_answer(server, question, &length);
+	if (!connection->answer)
+		return false;
 	memcpy(head.magic, EXEC_WIRE_ANSWER, sizeof(head.magic));
 	head.length = htobe64(length);
 	clock_gettime(CLOCK_REALTIME, &time);
@@ -178,12 +203,13 @@ static bool may_ask(struct exec_server *server, uint64_t token, uint64_t op)
 {
 	uint64_t secret;
 
-	if (op != EXEC_WIRE_LISTING)
-		return token == server->tokens.step;
+	if (op == EXEC_WIRE_LOAD && !server->loads)
+		return false;
 	pthread_mutex_lock(&server->mutex);
 	secret = server->tokens.secret;
 	pthread_mutex_unlock(&server->mutex);
-	return secret && token == secret;
+	return (secret && token == secret) ||
+	       (token == server->tokens.step && op != EXEC_WIRE_LISTING);
 }
 
 static bool is_load(const struct exec_wire *head)
@@ -219,34 +245,41 @@ static size_t next_bytes(struct connection *connection, char **to)
 	return left;
 }
 
-/* False: the connection is to end. */
-static bool read_more(struct exec_server *server, struct connection *connection)
+/* The head of a question is here. False: the connection is to end. */
+static bool take_head(struct exec_server *server, struct connection *connection)
 {
 	const struct exec_wire *head = &connection->head;
 
-	for (int turn = 0; turn < TURNS; turn++) {
-		char *to;
-		size_t want = next_bytes(connection, &to);
-		ssize_t got;
+	if (!is_ours(server, head))
+		return false;
+	if (!connection->known)
+		connection->until += CONNECTION_TIME - HEAD_TIME;
+	connection->known = true;
+	connection->text =
+		calloc(is_load(head) ? LOAD_ROOM : be64toh(head->length) + 1, 1);
+	return connection->text != NULL;
+}
 
-		if (want == 0)
-			return answer(server, connection);
-		got = recv(connection->fd, to, want, 0);
+/* False: the connection is to end. */
+static bool read_more(struct exec_server *server, struct connection *connection)
+{
+	char *to;
+	size_t want = next_bytes(connection, &to);
+
+	for (int turn = 0; turn < TURNS && want; turn++) {
+		ssize_t got = recv(connection->fd, to, want, 0);
+
 		if (got < 0)
 			return errno == EAGAIN || errno == EINTR;
 		if (got == 0)
 			return false;
 		connection->got += (size_t)got;
-		if (connection->got != sizeof(*head) || connection->text)
-			continue;
-		if (!is_ours(server, head))
+		if (connection->got == sizeof(connection->head) && !connection->text &&
+		    !take_head(server, connection))
 			return false;
-		connection->text =
-			calloc(is_load(head) ? LOAD_ROOM : be64toh(head->length) + 1, 1);
-		if (!connection->text)
-			return false;
+		want = next_bytes(connection, &to);
 	}
-	return true;
+	return want || answer(server, connection);
 }
 
 /* False: the connection is to end. */
@@ -333,21 +366,21 @@ static void close_all(struct exec_server *server)
 	if (server->wake >= 0)
 		close(server->wake);
 	for (uint32_t i = 0; i < server->records_count; i++)
-		free(server->records[i]);
+		free(server->records[i].text);
 	free(server->records);
 	free(server->listing);
 	free(server);
 }
 
 int exec_server_start(struct exec_server **server, const int *sockets, uint32_t count,
-		      const struct exec_tokens *tokens, uint32_t records)
+		      const struct exec_service *service)
 {
 	struct exec_server *new = calloc(1, sizeof(*new));
-	char **room = records ? calloc(records, sizeof(*room)) : NULL;
+	struct exec_server_record *room = calloc(2 * service->records + 1, sizeof(*room));
 	int r;
 
 	*server = NULL;
-	if (!new || (records && !room)) {
+	if (!new || !room) {
 		free(new);
 		free(room);
 		for (uint32_t i = 0; i < count; i++)
@@ -356,9 +389,10 @@ int exec_server_start(struct exec_server **server, const int *sockets, uint32_t 
 	}
 	memcpy(new->sockets, sockets, count * sizeof(*sockets));
 	new->sockets_count = count;
-	new->tokens = *tokens;
+	new->tokens = service->tokens;
+	new->loads = service->loads;
 	new->records = room;
-	new->records_room = records;
+	new->room[0] = new->room[1] = service->records;
 	new->wake = eventfd(0, EFD_CLOEXEC);
 	pthread_mutex_init(&new->mutex, NULL);
 	exec_cond_init(&new->changed);
@@ -392,7 +426,7 @@ void exec_server_offer(struct exec_server *server, const char *text)
 }
 
 uint32_t exec_server_collect(struct exec_server *server, uint32_t count,
-			     unsigned int seconds, char ***texts)
+			     unsigned int seconds, struct exec_server_record **records)
 {
 	const struct timespec until = exec_time_in(seconds * 1000);
 	int r = 0;
@@ -400,10 +434,10 @@ uint32_t exec_server_collect(struct exec_server *server, uint32_t count,
 	pthread_mutex_lock(&server->mutex);
 	while (server->records_count < count && r == 0)
 		r = pthread_cond_timedwait(&server->changed, &server->mutex, &until);
-	*texts = server->records;
+	*records = server->records;
 	count = server->records_count;
 	server->records = NULL;
-	server->records_count = server->records_room = 0;
+	server->records_count = server->room[0] = server->room[1] = 0;
 	pthread_mutex_unlock(&server->mutex);
 	return count;
 }

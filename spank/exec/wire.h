@@ -13,7 +13,7 @@
 #define EXEC_WIRE_ANSWER   "srankda1"
 
 enum exec_wire_op {
-	EXEC_WIRE_PING = 1,    /* the time */
+	EXEC_WIRE_PING = 1,    /* the time, and as many bytes as come behind it */
 	EXEC_WIRE_LISTING = 2, /* the listing of the trees */
 	EXEC_WIRE_RECORD = 3,  /* a record comes behind it */
 	EXEC_WIRE_LOAD = 4,    /* bytes come behind it that are only counted */

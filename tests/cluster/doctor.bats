@@ -250,7 +250,30 @@ finds()
 	finds 'error: node1 and node2: node3 (10.42.1.3), where rank 0 listens on port *, refuses the connection (Connection refused) [[]refused]'
 	hold node3 0.0.0.0 23456
 	examine 1 env MASTER_ADDR=node3 MASTER_PORT=23456 srun "${step[@]}" srank doctor
-	finds 'error: node1 and node2: node3 (10.42.1.3), where rank 0 listens on port 23456, answers, but it is no rank of this step* [[]other-program]'
+	finds 'error: node1 and node2: node3 (10.42.1.3), where rank 0 listens on port 23456, takes connections, but does not answer (*) [[]silent]'
+}
+
+# What has more than 600 bytes is lost on the way of the researcher's programs to node1, as where a
+# switch takes smaller packets than the hosts send.
+@test "large messages that are lost are found, and small ones that pass do not hide them" {
+	local address
+	address=$(on node1 cat /sys/class/net/eth0/address)
+	# It must not answer in the place of eth0 when others ask for node2.
+	broken node2 "ip link add link eth0 name narrow type macvlan mode bridge &&
+		ip link set narrow arp off up &&
+		ip neigh add 10.42.1.1 lladdr $address dev narrow nud permanent &&
+		tc qdisc add dev narrow root tbf rate 1gbit burst 600 limit 100k &&
+		ip route replace 10.42.1.1/32 dev narrow src 10.42.1.2 table 77 &&
+		ip rule add uidrange 20001-20001 to 10.42.1.1 lookup 77" \
+		'ip rule del uidrange 20001-20001 to 10.42.1.1 lookup 77; ip link del narrow' ||
+		skip 'SKIPPED, NOT PASSED: this kernel cannot narrow a link'
+	if ((${#mpi[@]})); then
+		examine 1 srun "${step[@]}" srank doctor
+		finds 'error: node2: node1 (10.42.1.1), where rank 0 listens on port *, can be reached, but larger messages are lost (*) [[]large-messages]'
+	fi
+	examine 1 srun --mpi=none -w node1,node2 -N2 -n2 srank doctor --timeout 2
+	finds 'error: 1 of 2 ranks have not reported in 2 s: 1 [[]ranks-missing]'
+	[[ $stderr == *'rank 1 on node2 does not reach rank 0 at node1 (10.42.1.1) port '*': large-messages; '* ]]
 }
 
 @test "PMIx: a node that is cut off altogether is named without PMIx" {

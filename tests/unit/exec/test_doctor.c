@@ -7,8 +7,10 @@
 #include "spank/exec/reach.h"
 #include "spank/exec/record.h"
 #include "spank/exec/server.h"
+#include "spank/exec/wire.h"
 
 #include <arpa/inet.h>
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -268,13 +270,14 @@ static const struct exec_tokens tokens = {.step = STEP, .secret = TOKEN};
 
 static struct exec_server *serve(uint16_t *port, uint32_t records)
 {
+	const struct exec_service service = {tokens, records, true};
 	struct exec_server *server;
 	int fd;
 
 	*port = 0;
 	fd = exec_listen(port);
 	assert_true(fd >= 0 && *port);
-	assert_int_equal(exec_server_start(&server, &fd, 1, &tokens, records), 0);
+	assert_int_equal(exec_server_start(&server, &fd, 1, &service), 0);
 	return server;
 }
 
@@ -296,7 +299,8 @@ static void ranks_reach_each_other(void **state)
 		target_of(port, EXEC_WIRE_LISTING),
 		target_of(port, EXEC_WIRE_RECORD),
 	};
-	char **texts, *large = malloc(1 << 20);
+	struct exec_server_record *records;
+	char *large = malloc(1 << 20);
 
 	taken = port;
 	assert_int_equal(exec_listen(&taken), -EADDRINUSE);
@@ -314,12 +318,10 @@ static void ranks_reach_each_other(void **state)
 	assert_string_equal(targets[1].answer, large);
 	free(targets[1].answer);
 	free(large);
-	/* There is room for one. */
-	exec_reach(&targets[2], 1, 3000);
-	assert_int_equal(exec_server_collect(server, 1, 3, &texts), 1);
-	assert_string_equal(texts[0], "a=b\n");
-	free(texts[0]);
-	free(texts);
+	assert_int_equal(exec_server_collect(server, 1, 3, &records), 1);
+	assert_string_equal(records[0].text, "a=b\n");
+	free(records[0].text);
+	free(records);
 	exec_server_stop(&server);
 	exec_reach(targets, 1, 3000);
 	assert_int_equal(targets[0].reached, EXEC_REFUSED);
@@ -339,7 +341,7 @@ static void strangers_are_told_apart(void **state)
 	/* Who says nothing. */
 	target = target_of(silent, EXEC_WIRE_PING);
 	exec_reach(&target, 1, 200);
-	assert_int_equal(target.reached, EXEC_OTHER);
+	assert_int_equal(target.reached, EXEC_SILENT);
 	close(fd);
 	exec_server_stop(&server);
 }
@@ -351,15 +353,15 @@ static void secrets_are_kept(void **state)
 		uint64_t token;
 		enum exec_reached ping, listing, record;
 	} rows[] = {
-		{TOKEN, EXEC_OTHER, EXEC_REACHED, EXEC_OTHER},
+		{TOKEN, EXEC_REACHED, EXEC_REACHED, EXEC_REACHED},
 		{STEP, EXEC_REACHED, EXEC_OTHER, EXEC_REACHED},
 		{0, EXEC_OTHER, EXEC_OTHER, EXEC_OTHER},
 	};
-	static const struct exec_tokens alone = {.step = STEP};
+	static const struct exec_service alone = {.tokens.step = STEP};
 	uint16_t port;
 	struct exec_server *server = serve(&port, 4);
 	struct exec_target target;
-	char **texts;
+	struct exec_server_record *records;
 	int fd;
 
 	exec_server_offer(server, "0 cbf29ce484222325 code\n");
@@ -379,14 +381,17 @@ static void secrets_are_kept(void **state)
 		assert_int_equal(targets[2].reached, rows[i].record);
 		free(targets[1].answer);
 	}
-	assert_int_equal(exec_server_collect(server, 1, 0, &texts), 1);
-	free(texts[0]);
-	free(texts);
+	assert_int_equal(exec_server_collect(server, 2, 0, &records), 2);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(records[i].trusted, i == 0);
+		free(records[i].text);
+	}
+	free(records);
 	exec_server_stop(&server);
 	/* As long as there is no secret, nobody has it. */
 	port = 0;
 	fd = exec_listen(&port);
-	assert_int_equal(exec_server_start(&server, &fd, 1, &alone, 1), 0);
+	assert_int_equal(exec_server_start(&server, &fd, 1, &alone), 0);
 	target = target_of(port, EXEC_WIRE_LISTING);
 	target.token = 0;
 	exec_reach(&target, 1, 3000);
@@ -396,6 +401,10 @@ static void secrets_are_kept(void **state)
 	exec_reach(&target, 1, 3000);
 	assert_int_equal(target.reached, EXEC_REACHED);
 	free(target.answer);
+	/* It was not asked to be loaded. */
+	target = target_of(port, EXEC_WIRE_LOAD);
+	exec_reach(&target, 1, 3000);
+	assert_int_equal(target.reached, EXEC_OTHER);
 	exec_server_stop(&server);
 }
 
@@ -410,11 +419,143 @@ static void loads_are_measured(void **state)
 	/* Slower than a MiB a second no machine talks to itself. */
 	assert_true(target.rate > 1 << 20);
 	assert_null(target.answer);
-	target.token = TOKEN;
+	target.token = STEP + 1;
 	target.rate = 0;
 	exec_reach(&target, 1, 5000);
 	assert_int_equal(target.reached, EXEC_OTHER);
 	assert_int_equal(target.rate, 0);
+	exec_server_stop(&server);
+}
+
+/* However its bytes fall on the turns of the server. */
+static void loads_are_answered(void **state)
+{
+	enum { PIECE = 256 << 10 };
+	uint16_t port;
+	struct exec_server *server = serve(&port, 1);
+	struct exec_target target = target_of(port, EXEC_WIRE_LOAD);
+	char *zeros = calloc(PIECE, 1);
+
+	for (uint64_t pieces = 1; pieces <= 34; pieces++) {
+		struct exec_wire head = {.token = htobe64(STEP),
+					 .word = htobe64(EXEC_WIRE_LOAD),
+					 .length = htobe64(pieces * PIECE)};
+		int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+		memcpy(head.magic, EXEC_WIRE_QUESTION, sizeof(head.magic));
+		assert_int_equal(connect(fd, (const struct sockaddr *)&target.address,
+					 exec_address_length(&target.address)),
+				 0);
+		assert_int_equal(send(fd, &head, sizeof(head), MSG_NOSIGNAL),
+				 sizeof(head));
+		for (uint64_t i = 0; i < pieces; i++)
+			assert_int_equal(send(fd, zeros, PIECE, MSG_NOSIGNAL), PIECE);
+		assert_int_equal(recv(fd, &head, sizeof(head), MSG_WAITALL),
+				 sizeof(head));
+		assert_memory_equal(head.magic, EXEC_WIRE_ANSWER, sizeof(head.magic));
+		close(fd);
+	}
+	free(zeros);
+	exec_server_stop(&server);
+}
+
+/* Of a record that there is no room for, nobody is to think that it has come. */
+static void records_have_room_or_are_refused(void **state)
+{
+	static const enum exec_reached expected[] = {EXEC_REACHED, EXEC_OTHER};
+	uint16_t port;
+	struct exec_server *server = serve(&port, 1);
+	struct exec_server_record *records;
+
+	for (int i = 0; i < 4; i++) {
+		struct exec_target target = target_of(port, EXEC_WIRE_RECORD);
+
+		/* Strangers take no room of those who know the secret. */
+		target.token = i < 2 ? STEP : TOKEN;
+		target.text = "a=b\n";
+		exec_reach(&target, 1, 3000);
+		assert_int_equal(target.reached, expected[i % 2]);
+	}
+	assert_int_equal(exec_server_collect(server, 2, 0, &records), 2);
+	free(records[0].text);
+	free(records[1].text);
+	free(records);
+	exec_server_stop(&server);
+}
+
+/* Passes the small messages on, and stops at the first large one. */
+static void *pass_small(void *arg)
+{
+	const struct sockaddr_in6 *to = arg;
+	int listener = to->sin6_scope_id, from, fd;
+	char buffer[4096];
+	ssize_t got;
+
+	from = accept(listener, NULL, NULL);
+	fd = socket(AF_INET6, SOCK_STREAM, 0);
+	assert_int_equal(connect(fd, (const struct sockaddr *)to, sizeof(*to)), 0);
+	while ((got = recv(from, buffer, sizeof(buffer), 0)) > 0 && got < 1000) {
+		send(fd, buffer, (size_t)got, MSG_NOSIGNAL);
+		got = recv(fd, buffer, sizeof(buffer), 0);
+		send(from, buffer, (size_t)got, MSG_NOSIGNAL);
+	}
+	usleep(500000);
+	close(fd);
+	close(from);
+	return NULL;
+}
+
+static void large_messages_are_tried(void **state)
+{
+	uint16_t port, middle = 0;
+	struct exec_server *server = serve(&port, 1);
+	struct exec_target target = target_of(port, EXEC_WIRE_PING);
+	int listener = exec_listen(&middle);
+	struct sockaddr_in6 to = {.sin6_family = AF_INET6,
+				  .sin6_port = htons(port),
+				  .sin6_addr = IN6ADDR_LOOPBACK_INIT,
+				  .sin6_scope_id = (uint32_t)listener};
+	pthread_t thread;
+
+	target.large = true;
+	exec_reach(&target, 1, 3000);
+	assert_int_equal(target.reached, EXEC_REACHED);
+	assert_int_equal(fcntl(listener, F_SETFL, fcntl(listener, F_GETFL) & ~O_NONBLOCK),
+			 0);
+	assert_int_equal(pthread_create(&thread, NULL, pass_small, &to), 0);
+	target = target_of(middle, EXEC_WIRE_PING);
+	target.large = true;
+	exec_reach(&target, 1, 400);
+	assert_int_equal(target.reached, EXEC_SMALL_ONLY);
+	assert_true(target.round_trip > 0);
+	pthread_join(thread, NULL);
+	close(listener);
+	exec_server_stop(&server);
+}
+
+/* poll(2) takes no more than that. */
+static void more_targets_than_open_files(void **state)
+{
+	struct exec_target targets[64];
+	struct rlimit before, few;
+	uint16_t port;
+	struct exec_server *server = serve(&port, 1);
+	uint32_t failed = 0;
+
+	for (int i = 0; i < 64; i++)
+		targets[i] = target_of(port, EXEC_WIRE_PING);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = 40;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	exec_reach(targets, 64, 300);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+	/* The server is of this process, and may have found no file left, either. */
+	for (int i = 0; i < 64; i++) {
+		failed += targets[i].reached == EXEC_FAILED_HERE;
+		assert_int_not_equal(targets[i].reached, EXEC_FILTERED);
+	}
+	assert_in_range(failed, 24, 63);
 	exec_server_stop(&server);
 }
 
@@ -522,7 +663,7 @@ static void garbage_does_no_harm(void **state)
 	uint16_t port;
 	struct exec_server *server = serve(&port, 4);
 	struct exec_target target = target_of(port, EXEC_WIRE_PING);
-	char **texts;
+	struct exec_server_record *records;
 
 	for (size_t i = 0; i < sizeof(garbage) / sizeof(*garbage); i++) {
 		int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -537,8 +678,8 @@ static void garbage_does_no_harm(void **state)
 		exec_reach(&target, 1, 3000);
 		assert_int_equal(target.reached, EXEC_REACHED);
 	}
-	assert_int_equal(exec_server_collect(server, 1, 0, &texts), 0);
-	free(texts);
+	assert_int_equal(exec_server_collect(server, 1, 0, &records), 0);
+	free(records);
 	exec_server_stop(&server);
 }
 
@@ -556,6 +697,10 @@ int main(void)
 		cmocka_unit_test(strangers_are_told_apart),
 		cmocka_unit_test(secrets_are_kept),
 		cmocka_unit_test(loads_are_measured),
+		cmocka_unit_test(loads_are_answered),
+		cmocka_unit_test(records_have_room_or_are_refused),
+		cmocka_unit_test(large_messages_are_tried),
+		cmocka_unit_test(more_targets_than_open_files),
 		cmocka_unit_test(an_echo_is_no_rank),
 		cmocka_unit_test(what_is_not_known_is_not_tried),
 		cmocka_unit_test(a_server_without_files_waits),

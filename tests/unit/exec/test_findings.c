@@ -94,6 +94,16 @@ static const struct {
 	 "error b: a (10.0.0.1), where rank 0 listens on port 29500, answers, but it is "
 	 "no "
 	 "rank of this step [other-program]\n"},
+	{{NULL, NULL, "reach=silent\n"},
+	 "error b: a (10.0.0.1), where rank 0 listens on port 29500, takes connections, "
+	 "but does not answer [silent]\n"},
+	{{NULL, NULL, "reach=small-only\n"},
+	 "error b: a (10.0.0.1), where rank 0 listens on port 29500, can be reached, but "
+	 "larger messages are lost [large-messages]\n"},
+	{{"mesh.failed=b small-only\n"},
+	 "error : 1 of 1 connections between nodes fail: a to b (large messages are "
+	 "lost) "
+	 "[mesh]\n"},
 	{{NULL, NULL, "reach=failed\n"},
 	 "error b: a (10.0.0.1), where rank 0 listens on port 29500, could not be tried "
 	 "[not-tested]\n"},
