@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the ranks of a job tell each other before they start: the port that rank 0 found
- * free, and the CPUs of the tasks of a node. One fence for both.
+ * free and where it is to be met, and the CPUs of the tasks of a node. One fence for all.
  */
 #pragma once
 
@@ -16,8 +16,9 @@
  * stays empty where the CPUs of a task are not known). TASK is of the same facts. All
  * ranks of the job must come here; they wait SECONDS at most. -ETIMEDOUT with ERR, which
  * names the ranks that are missing, and empty where another rank does; -EADDRINUSE with
- * ERR when rank 0 has no port, on all ranks, and empty but on rank 0; -EIO with ERR;
- * -ENOMEM.
+ * ERR when rank 0 has no port, on all ranks, and empty but on rank 0; -ENOTUNIQ with ERR
+ * when this rank was given another MASTER_ADDR or port than rank 0, and empty where
+ * another one of its node says the same; -EIO with ERR; -ENOMEM.
  */
 int exec_agree(struct exec_pmix *pmix, const struct launch_task *task,
 	       struct launch_facts *facts, struct launch_cpuset *masks,

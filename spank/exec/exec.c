@@ -125,8 +125,10 @@ static int serve(const struct exec_options *options, struct exec_pmix *pmix,
 	task.gpus = gpus;
 	if (facts->local_size == 1)
 		launch_cpuset_affinity(0, &masks[0]);
-	if (r == 0 && pmix && has_others(facts, &options->settings))
+	if (r == 0 && pmix && has_others(facts, &options->settings)) {
 		r = exec_agree(pmix, &task, facts, masks, options->timeout, err);
+		task.port_tested = true;
+	}
 	if (r == 0)
 		r = launch_task_environment(&task, env, err);
 	if (r == 0)
@@ -159,10 +161,11 @@ static int prepare(const struct exec_options *options, struct exec_pmix *pmix,
 /* What only this task suffers, the others cannot know: they are ended. */
 static void fail(struct exec_pmix *pmix, int r, struct launch_error *err)
 {
-	bool alone = r == -EHOSTUNREACH || r == -ENOMEM || r == -EIO;
+	bool alone = r == -EHOSTUNREACH || r == -ENOMEM || r == -EIO ||
+		     (r == -ENOTUNIQ && launch_error_is_set(err));
 
 	/* Else another rank has something to say. */
-	if (r != -EADDRINUSE && r != -ETIMEDOUT)
+	if (r != -EADDRINUSE && r != -ETIMEDOUT && r != -ENOTUNIQ)
 		launch_error_set(err, r, "%s", strerror(-r));
 	if (launch_error_is_set(err) && exec_source_speaks(r)) {
 		say(err->text);

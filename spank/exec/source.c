@@ -535,6 +535,20 @@ int exec_source_addresses(struct launch_facts *facts,
 	return 0;
 }
 
+bool exec_source_is_same_host(const char *a, const char *b, uint32_t nnodes,
+			      unsigned int seconds)
+{
+	struct launch_error ignored = {""};
+	char *one = NULL, *other = NULL;
+	bool same = look_up(a, nnodes, seconds, &one, &ignored) == 0 &&
+		    look_up(b, nnodes, seconds, &other, &ignored) == 0 &&
+		    strcmp(one, other) == 0;
+
+	free(one);
+	free(other);
+	return same;
+}
+
 int exec_source_gpus(const struct launch_facts *facts, struct launch_gpus **gpus,
 		     struct launch_error *err)
 {

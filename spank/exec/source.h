@@ -112,6 +112,14 @@ int exec_source_addresses(struct launch_facts *facts,
 			  struct launch_error *err);
 
 /*
+ * Whether A and B, names or addresses, come to the same address here, as the NNODES nodes
+ * of a step reach it. Each is looked up for SECONDS at most; false also where that gives
+ * no answer.
+ */
+bool exec_source_is_same_host(const char *a, const char *b, uint32_t nnodes,
+			      unsigned int seconds);
+
+/*
  * The devices of the step in *GPUS, to be freed; it stays as it is when there are none.
  * Where Slurm has given this task fewer of them (--gpus-per-task, --gpu-bind),
  * SLURM_GPUS_ON_NODE tells how many there are, but nothing which: their entries stay

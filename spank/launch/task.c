@@ -100,6 +100,7 @@ int launch_task_find_port(const struct launch_task *task, uint16_t *port,
 {
 	const struct launch_settings *settings = task->settings;
 	enum launch_port_source source;
+	bool taken = false, roots = false;
 	uint16_t candidate;
 	int r = 0;
 
@@ -111,9 +112,17 @@ int launch_task_find_port(const struct launch_task *task, uint16_t *port,
 					  err);
 		if (r == 0 && (source == LAUNCH_PORT_USER || source == LAUNCH_PORT_KEY))
 			return test_port(task, err);
-		if (r == 0 && launch_port_test(candidate) == 0) {
+		if (r)
+			break;
+		switch (launch_port_test(candidate)) {
+		case 0:
 			*port = candidate;
 			return 0;
+		case -EACCES:
+			roots = true;
+			break;
+		default:
+			taken = true;
 		}
 	}
 	if (r != -ERANGE)
@@ -123,11 +132,15 @@ int launch_task_find_port(const struct launch_task *task, uint16_t *port,
 		       ? test_port(task, err)
 		       : launch_error_set(
 				 err, -EADDRINUSE,
-				 "all ports from %u to %u are taken on %s, where "
-				 "rank 0 would listen; name others with ports=, or "
-				 "set MASTER_PORT to a free one",
+				 "all ports from %u to %u are %s on %s, where rank 0 "
+				 "would listen; name others%s with ports=, or set "
+				 "MASTER_PORT to a free one",
 				 settings->port_low, settings->port_high,
-				 task->facts->node ? task->facts->node : "this node");
+				 !roots  ? "taken"
+				 : taken ? "taken, or for root only,"
+					 : "for root only",
+				 task->facts->node ? task->facts->node : "this node",
+				 roots ? " above 1023" : "");
 }
 
 /*
@@ -167,7 +180,7 @@ int launch_task_environment(const struct launch_task *task,
 		if (task->gpus)
 			r = launch_gpus_bind(task->gpus, task->masks, task->ntasks, facts,
 					     task->settings, env, err);
-		if (r == 0)
+		if (r == 0 && !task->port_tested)
 			r = test_port(task, err);
 		if (r)
 			return r;

@@ -12,6 +12,7 @@
 #include "spank/launch/gpus.h"
 #include "spank/launch/settings.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct launch_task {
@@ -22,6 +23,7 @@ struct launch_task {
 	/* CPUs of the node's tasks, by local rank; see launch_gpus_bind(). */
 	const struct launch_cpuset *masks;
 	uint32_t ntasks;
+	bool port_tested; /* by launch_task_find_port(), which has told of it */
 	/* Is given what the user should know though nothing failed, a line each; rank 0
 	 * alone has any. */
 	void (*say)(const char *line);
@@ -31,7 +33,7 @@ struct launch_task {
  * Rank 0 finds a port of which it can tell the others, and PORT is to become their
  * facts' agreed_port: the first of launch_port_candidate() on which it could listen. 0 in
  * PORT: the first one holds, which somebody has set (and which is tested), or is not on
- * this node. Errors as below; -EADDRINUSE also when all of ports= are taken.
+ * this node. Errors as below; -EADDRINUSE also when all of ports= are taken, or root's.
  */
 int launch_task_find_port(const struct launch_task *task, uint16_t *port,
 			  struct launch_error *err);

@@ -224,7 +224,33 @@ compare()
 	((SECONDS - began < 20))
 	good srun --mpi=pmix -N2 -n4 -w node1,node2 srank exec --port 23000 --srank busy=warn step-show
 	meets '?'
-	[[ $port == 23000 && $stderr == *'warning: port 23000'* ]]
+	[[ $port == 23000 && $(grep -c 'warning: port 23000' <<<"$stderr") == 1 ]]
+	good srun --mpi=none -N2 -n2 -w node1,node2 srank exec --port 23000 --srank busy=warn step-show
+	[[ $(grep -c 'warning: port 23000' <<<"$stderr") == 1 ]]
+	bad srun --mpi=pmix -N2 -n2 -w node1,node2 srank exec --srank ports=1000-1001 step-show -- \
+		'all ports from 1000 to 1001 are for root only on node1' 'others above 1023'
+}
+
+# What was set in each task instead of once for all.
+@test "PMIx: ranks that were given different addresses or ports do not start" {
+	local began=$SECONDS
+	no_plugin
+	write apart <<-'END'
+		#!/bin/bash
+		export MASTER_ADDR=$(hostname)
+		exec srank exec sleep 100
+	END
+	bad srun --mpi=pmix -N2 --ntasks-per-node=2 ./apart -- \
+		'rank 2 on node2 has MASTER_ADDR=node2 and rank 0 has node1, so they would not meet;'
+	[[ $(grep -c 'would not meet' <<<"$stderr") == 1 ]]
+	bad srun --mpi=pmix -N2 -n4 -m block sh -c \
+		'exec srank exec --port 2345$((SLURM_PROCID == 3 ? 7 : 6)) sleep 100' -- \
+		'rank 3 on node2 has MASTER_PORT=23457 and rank 0 has 23456, so they would not meet;'
+	((SECONDS - began < 30))
+	# One host in several spellings.
+	good srun --mpi=pmix -N2 -n2 sh -c \
+		'[ $SLURM_PROCID = 0 ] || export MASTER_ADDR=10.42.1.1; exec srank exec step-show'
+	[[ $(awk '{ print $10 }' <<<"$output" | sort) == $'10.42.1.1\nnode1' ]]
 }
 
 @test "without PMIx rank 0 tests the port of the plugin's rule" {

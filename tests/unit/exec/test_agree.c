@@ -27,10 +27,18 @@ static struct {
 	const char *port;  /* of rank 0; NULL: not there */
 	const char *peers; /* ranks of the node */
 	const char *cpus[8];
-	char put[2][64]; /* by scope */
+	char put[2][128]; /* by scope, the last one */
 	unsigned int slept;
 	bool racy; /* of a Slurm before 23.02 */
+	const char *places[8];
+	bool same; /* what two addresses come to */
 } server;
+
+bool exec_source_is_same_host(const char *a, const char *b, uint32_t nnodes,
+			      unsigned int seconds)
+{
+	return server.same;
+}
 
 int exec_source_fence(struct exec_pmix *pmix, const struct launch_facts *facts,
 		      unsigned int seconds, struct launch_error *err)
@@ -60,6 +68,8 @@ int exec_pmix_text(struct exec_pmix *pmix, uint32_t rank, const char *key, char 
 		value = server.peers;
 	else if (strcmp(key, "srank.cpus") == 0 && rank < 8)
 		value = server.cpus[rank];
+	else if (strcmp(key, "srank.place") == 0 && rank < 8)
+		value = server.places[rank];
 	*text = value ? strdup(value) : NULL;
 	return value ? 0 : -ENOENT;
 }
@@ -218,9 +228,13 @@ static const struct {
 
 static void words_are_understood(void **state)
 {
+	struct launch_settings settings;
+
+	launch_settings_init(&settings);
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		struct launch_facts facts = {
 			.ntasks = 4, .rank = 2, .local_rank = 0, .local_size = 2};
+		struct launch_task task = {.facts = &facts, .settings = &settings};
 		struct launch_cpuset masks[2] = {0};
 		struct launch_error err = {""};
 		char text[64];
@@ -229,7 +243,7 @@ static void words_are_understood(void **state)
 		server.port = words[i].port;
 		server.peers = words[i].peers;
 		memcpy(server.cpus, words[i].cpus, sizeof(words[i].cpus));
-		assert_int_equal(exec_agree(NULL, NULL, &facts, masks, 9, &err),
+		assert_int_equal(exec_agree(NULL, &task, &facts, masks, 9, &err),
 				 words[i].r);
 		/* Rank 0 says why there is no port. */
 		assert_int_equal(launch_error_is_set(&err), words[i].r == -EIO);
@@ -240,11 +254,111 @@ static void words_are_understood(void **state)
 		if (words[i].r)
 			continue;
 		assert_int_equal(facts.agreed_port, words[i].agreed);
-		for (int task = 0; task < 2; task++) {
-			launch_cpuset_text(&masks[task], text, sizeof(text));
-			assert_string_equal(text, words[i].masks[task]);
+		for (int local_rank = 0; local_rank < 2; local_rank++) {
+			launch_cpuset_text(&masks[local_rank], text, sizeof(text));
+			assert_string_equal(text, words[i].masks[local_rank]);
 		}
 	}
+}
+
+/* Of rank 3, the second one on node2. */
+static const struct {
+	const char *first; /* of rank 0 */
+	const char *addr, *port;
+	uint16_t key; /* of port= */
+	bool same;
+	const char *twin; /* place of rank 2 */
+	int r;
+	const char *text; /* in the message; NULL: another rank says it */
+} places[] = {
+	/* What is found is nobody's own. */
+	{"20007 20007 0 node1", NULL, NULL, 0, false, "", 0},
+	{"0 23456 1 node1", "node1", "23456", 0, false, "", 0},
+	{"0 23456 1 node1", "NODE1.example.org", "23456", 0, false, "", 0},
+	{"0 23456 1 10.0.0.1", "node1", "23456", 0, true, "", 0},
+	{"20007 20007 0 node1", "node1", NULL, 0, false, "", 0},
+	{"20007 20007 1 node1", NULL, NULL, 0, false, "", 0},
+	/* Where a resolver was asked, its answers may differ. */
+	{"20007 20007 0 10.0.0.1", NULL, NULL, 0, false, "", 0},
+	{"20007 20007 1 node1", "node2", NULL, 0, false, "20007 1 node1", -ENOTUNIQ,
+	 "rank 3 on node2 has MASTER_ADDR=node2 and rank 0 has node1, "},
+	{"20007 20007 0 node1", "node2", NULL, 0, false, "", -ENOTUNIQ,
+	 "has MASTER_ADDR=node2 and rank 0 has node1, "},
+	{"20007 20007 1 node3", NULL, NULL, 0, false, "", -ENOTUNIQ,
+	 "has MASTER_ADDR=node1 and rank 0 has node3, "},
+	{"20007 20007 1 node1.a.org", "node1.b.org", NULL, 0, false, "", -ENOTUNIQ,
+	 "has MASTER_ADDR=node1.b.org and rank 0 has node1.a.org, "},
+	{"0 23456 0 node1", NULL, "23457", 0, false, "", -ENOTUNIQ,
+	 "rank 3 on node2 has MASTER_PORT=23457 and rank 0 has 23456, "},
+	{"0 23456 0 node1", NULL, NULL, 23457, false, "", -ENOTUNIQ,
+	 "has MASTER_PORT=23457 and rank 0 has 23456, "},
+	{"20007 20007 0 node1", NULL, "23457", 0, false, "", -ENOTUNIQ,
+	 "has MASTER_PORT=23457 and rank 0 has 20007, "},
+	/* Rank 2 has said it. */
+	{"0 23456 0 node1", NULL, "23457", 0, false, "23457 0 node1", -ENOTUNIQ, NULL},
+	{"0 23456 1 node1", "node2", "23456", 0, false, "23456 1 node2", -ENOTUNIQ, NULL},
+	/* Rank 0 has a fault of its own to tell, or needs no place. */
+	{"0 ", "node2", NULL, 0, false, "", 0},
+};
+
+static void places_are_compared(void **state)
+{
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		struct launch_facts facts = {.ntasks = 4,
+					     .nnodes = 2,
+					     .rank = 3,
+					     .local_rank = 1,
+					     .local_size = 2,
+					     .node = (char *)"node2",
+					     .nodelist = (char *)"node[1-2]"};
+		struct launch_settings settings;
+		struct launch_task task = {.facts = &facts, .settings = &settings};
+		struct launch_cpuset masks[2] = {0};
+		struct launch_error err = {""};
+
+		launch_settings_init(&settings);
+		settings.port = places[i].key;
+		facts.user_addr = (char *)places[i].addr;
+		facts.user_port = (char *)places[i].port;
+		memset(&server, 0, sizeof(server));
+		server.port = places[i].first;
+		server.same = places[i].same;
+		server.peers = "2-3";
+		server.cpus[2] = "0 0";
+		server.cpus[3] = "1 1";
+		server.places[2] = places[i].twin;
+		server.places[3] = "";
+		assert_int_equal(exec_agree(NULL, &task, &facts, masks, 9, &err),
+				 places[i].r);
+		if (places[i].r && places[i].text)
+			assert_non_null(strstr(err.text, places[i].text));
+		else
+			assert_string_equal(err.text, "");
+		assert_int_equal(server.slept, places[i].r && !places[i].text ? 3 : 0);
+	}
+}
+
+/* Rank 0 on node1 tells all of them where it is. */
+static void first_rank_tells_its_place(void **state)
+{
+	struct launch_facts facts = {.ntasks = 2,
+				     .nnodes = 2,
+				     .local_size = 1,
+				     .node = (char *)"node1",
+				     .user_addr = (char *)"gateway",
+				     .user_port = (char *)"23456"};
+	struct launch_settings settings;
+	struct launch_task task = {.facts = &facts, .settings = &settings};
+	struct launch_cpuset mask = {0};
+	struct launch_error err = {""};
+
+	launch_settings_init(&settings);
+	memset(&server, 0, sizeof(server));
+	server.port = "0 23456 1 gateway";
+	server.peers = "0";
+	server.cpus[0] = "0 0";
+	assert_int_equal(exec_agree(NULL, &task, &facts, &mask, 9, &err), 0);
+	assert_string_equal(server.put[EXEC_PMIX_ALL], "srank.port=0 23456 1 gateway");
 }
 
 int main(void)
@@ -253,6 +367,8 @@ int main(void)
 		cmocka_unit_test(absent_ranks_are_named),
 		cmocka_unit_test(other_causes_are_told),
 		cmocka_unit_test(words_are_understood),
+		cmocka_unit_test(places_are_compared),
+		cmocka_unit_test(first_rank_tells_its_place),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
