@@ -222,7 +222,10 @@ const struct check_assignment *rules_set_above(const struct check_model *model,
 
 bool rules_has_plugin(const struct rules *rules, const struct check_launch *launch)
 {
-	return (launch->step && check_step_find(launch->step, "srank")) ||
+	const struct check_command *exec = check_within(launch->command, CHECK_SRANK);
+
+	return (exec && check_srank_executes(exec)) ||
+	       (launch->step && check_step_find(launch->step, "srank")) ||
 	       check_sees(rules->model, launch->command, "SRANK") ||
 	       script_header_find(&rules->model->header, 0, "srank");
 }
@@ -270,7 +273,7 @@ int check_script(const char *file, const char *text, size_t length,
 	static void (*const all[])(struct rules *) = {
 		rules_directives, rules_values, rules_resources,  rules_steps,
 		rules_launchers,  rules_ranks,  rules_rendezvous, rules_devices,
-		rules_names,      rules_job,
+		rules_names,      rules_srank,  rules_job,
 	};
 	struct check_model model = {0};
 	size_t errors;

@@ -167,6 +167,9 @@ struct check_number check_arithmetic(struct check_follow *follow,
 /* Finds out what COMMAND is, and follows what it starts. */
 void check_tool_follow(struct check_follow *follow, struct check_command *command);
 
+/* WORD is nothing but a variable named as if for options, $SRUN_ARGS: any, or none. */
+bool check_is_options(const struct check_value *word);
+
 /* ---- layout.c: numbers of the job and its steps ---- */
 
 int check_layout_job(struct check_model *model);

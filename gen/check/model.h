@@ -227,6 +227,7 @@ enum check_tool {
 	CHECK_MODULE,
 	CHECK_SOURCE, /* source F, . F: may set anything */
 	CHECK_EXPORT, /* export, declare, typeset, readonly, local, unset */
+	CHECK_SRANK,  /* this project's own command */
 };
 
 struct check_command {
@@ -516,6 +517,29 @@ const struct check_expansion *check_value_expands(const struct check_value *valu
  */
 bool check_option(const struct check_command *command, size_t from, const char *name,
 		  struct check_setting *setting);
+
+/* An option of `srank exec` or `srank doctor`. */
+struct check_srank_use {
+	const struct check_value *word; /* that it begins with */
+	const char *name;  /* in full, without dashes; NULL: there is no such option */
+	const char *near;  /* then the nearest one; NULL: none is near */
+	const char *key;   /* of the plugin's settings, which VALUE is of; "": VALUE is a
+			      list of them; NULL: none */
+	const char *value; /* NULL: none */
+	bool constant;     /* nothing is left to expand in WORD and VALUE */
+	bool lacks;        /* the value that it needs */
+};
+
+/*
+ * The next option among the words of COMMAND, a CHECK_SRANK, from *AT on, which is 2 at
+ * first. False: there is none, and *AT is the first word behind the options; for a
+ * sub-command that starts no program and has no rules here always.
+ */
+bool check_srank_next(const struct check_command *command, size_t *at,
+		      struct check_srank_use *use);
+
+/* COMMAND is `srank exec`. */
+bool check_srank_executes(const struct check_command *command);
 
 /* FILE is tools/dist_train.sh or dist_test.sh of OpenMMLab, which start
  * torch.distributed.launch. */

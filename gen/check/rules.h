@@ -70,6 +70,7 @@ enum rule {
 	RULE_MPI_NOT_NEEDED,
 	RULE_SRUN_INSIDE_STEP,
 	RULE_SBATCH_INSIDE_JOB,
+	RULE_SRANK_REFUSES,
 	RULE_NO_KILL_ON_BAD_EXIT,
 	RULE_PIPE_HIDES_STATUS,
 	RULE_TORCHRUN_TIMES_NTASKS,
@@ -239,14 +240,19 @@ enum rules_hosts rules_hosts(const struct check_model *model,
 const struct check_assignment *rules_set_above(const struct check_model *model,
 					       const char *name, uint32_t before);
 
-/* The plugin of this project sets what the launch is not told. */
+/* This project's plugin, or `srank exec`, sets what the launch is not told. */
 bool rules_has_plugin(const struct rules *rules, const struct check_launch *launch);
+
+/* Tells at RANGE what the plugin has against LIST, given by NAME: "--srank", "SRANK". */
+void rules_srank_list(struct rules *rules, struct script_range range, const char *name,
+		      const char *list);
 
 /* The rules, each file's in one call. */
 void rules_directives(struct rules *rules);
 void rules_values(struct rules *rules);
 void rules_resources(struct rules *rules);
 void rules_steps(struct rules *rules);
+void rules_srank(struct rules *rules);
 void rules_launchers(struct rules *rules);
 void rules_ranks(struct rules *rules);
 void rules_names(struct rules *rules);

@@ -41,7 +41,7 @@ static bool is_trivial(const char *name)
 		"sleep",  "cat",      "rocm-smi", "chmod",      "touch",    "sbcast",
 		"rsync",  "tar",      "ln",       "pkill",      "killall",  "uptime",
 		"whoami", "pwd",      "test",     "free",       "lscpu",    "numactl",
-		"df",     "unzip",    "kill",     "scontrol",   NULL,
+		"df",     "unzip",    "kill",     "scontrol",   "srank",    NULL,
 	};
 
 	return is_one_of(names, name);
@@ -528,7 +528,9 @@ static void mpi(struct rules *rules, const struct facts *facts,
 			rules, RULE_MPI_WITHOUT_PLUGIN, step->command->range,
 			"%s gets no PMI from this srun unless the site sets MpiDefault",
 			command->name);
-	if (!asked || strcmp(step->mpi->value, "none") == 0)
+	/* srank exec has the ranks meet by PMIx. */
+	if (!asked || strcmp(step->mpi->value, "none") == 0 ||
+	    check_within(command, CHECK_SRANK))
 		return;
 	for (size_t i = 0; i < model->launches_count; i++) {
 		const struct check_launch *launch = model->launches[i];
@@ -675,10 +677,15 @@ static void srun_option(struct rules *rules, const struct script_use *use)
 	default:
 		return;
 	}
-	/* srun's --exclusive has other values. */
 	if (!use->option || !use->value || strpbrk(use->value, "$`") ||
-	    range_is_empty(use->value_range) ||
-	    strcmp(use->option->name, "exclusive") == 0 ||
+	    range_is_empty(use->value_range))
+		return;
+	if (strcmp(use->option->name, "srank") == 0) {
+		rules_srank_list(rules, use->value_range, "--srank", use->value);
+		return;
+	}
+	/* srun's --exclusive has other values. */
+	if (strcmp(use->option->name, "exclusive") == 0 ||
 	    !rules_value_form(rules, use->option->name, use->value, &why, hint) || !why)
 		return;
 	if (rules_tell(rules, RULE_BAD_VALUE, use->value_range,
@@ -699,15 +706,9 @@ static void srun_options(struct rules *rules, const struct check_step *step)
 /* SRANK=LIST of this project's plugin says what --srank=LIST does. */
 static void srank_variable(struct rules *rules, const struct check_assignment *set)
 {
-	char hint[SPEC_HINT_MAX];
-	const char *why;
-
-	if (strcmp(set->name, "SRANK") != 0 || set->unset || set->opaque ||
-	    !set->value.constant || set->shell->where == CHECK_ELSEWHERE ||
-	    !rules_value_form(rules, "srank", set->value.text, &why, hint) || !why)
-		return;
-	rules_tell(rules, RULE_BAD_VALUE, set->range, "the plugin refuses SRANK=%s: %s",
-		   set->value.text, why);
+	if (strcmp(set->name, "SRANK") == 0 && !set->unset && !set->opaque &&
+	    set->value.constant && set->shell->where != CHECK_ELSEWHERE)
+		rules_srank_list(rules, set->range, "SRANK", set->value.text);
 }
 
 static bool gather(struct rules *rules, struct facts *facts)

@@ -51,9 +51,9 @@ const struct check_rule check_rules[] = {
 	"#SBATCH --nodes=1\n#SBATCH --ntasks=4\n#SBATCH -c 8\nsrun -c 8 ./solver\n"},
 [RULE_UNKNOWN_OPTION] = {
 	"unknown-option", CHECK_GROUP_DIRECTIVES, DIAG_ERROR, CHECK_FIXABLE,
-	"sbatch has no such option",
-	"sbatch refuses the script (unrecognized option, exit 255)",
-	"use an option of sbatch(1)",
+	"sbatch has no such option, or srun",
+	"sbatch refuses the script (unrecognized option, exit 255), and srun the step",
+	"use an option of sbatch(1), or of srun(1)",
 	"#SBATCH --ntask-per-node=4\nsrun ./solver\n",
 	"#SBATCH --ntasks-per-node=4\nsrun ./solver\n"},
 [RULE_SRUN_ONLY_OPTION] = {
@@ -209,8 +209,8 @@ const struct check_rule check_rules[] = {
 [RULE_BAD_VALUE] = {
 	"bad-value", CHECK_GROUP_DIRECTIVES, DIAG_ERROR, CHECK_FIXABLE,
 	"sbatch does not take the value in this form",
-	"sbatch refuses the script; the forms are those of sbatch(1), tried on 22.05, 24.11 "
-	"and 26.05",
+	"sbatch refuses the script, and srun the step; the forms are those of sbatch(1), "
+	"tried on 22.05, 24.11 and 26.05",
 	"write the value in a form of sbatch(1)",
 	"#SBATCH --ntasks=2\n#SBATCH --time=4h\nsrun ./solver\n",
 	"#SBATCH --ntasks=2\n#SBATCH --time=04:00:00\nsrun ./solver\n"},
@@ -510,6 +510,17 @@ const struct check_rule check_rules[] = {
 	ONE_TASK "#SBATCH --gpus-per-node=1\nsrun -n 1 -c 8 bash -c 'python a.py && sbatch b.sh'\n",
 	ONE_TASK "#SBATCH --gpus-per-node=1\nsrun -n 1 -c 8 python a.py\n"
 	"sbatch --export=NONE b.sh\n"},
+[RULE_SRANK_REFUSES] = {
+	"srank-refuses", CHECK_GROUP_STEPS, DIAG_ERROR, 0,
+	"a word that srank does not take",
+	"sbatch and srun refuse a launcher or key that the plugin does not know "
+	"(spank_srank(8)); srank exec and srank doctor end each task before its program "
+	"starts (srank(1))",
+	"srank launchers and srun --srank=help list what there is",
+	"#SBATCH --ntasks=2\n#SBATCH --gpus-per-node=2\n#SBATCH --cpus-per-task=8\n"
+	"srun -c 8 --mpi=pmix srank exec --laucher torch python train.py\n",
+	"#SBATCH --ntasks=2\n#SBATCH --gpus-per-node=2\n#SBATCH --cpus-per-task=8\n"
+	"srun -c 8 --mpi=pmix srank exec --launcher torch python train.py\n"},
 [RULE_NO_KILL_ON_BAD_EXIT] = {
 	"no-kill-on-bad-exit", CHECK_GROUP_STEPS, DIAG_NOTE, CHECK_PEDANTIC,
 	"a failed task does not end the others",

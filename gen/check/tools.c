@@ -25,6 +25,7 @@ enum grammar {
 	EVAL,
 	TRAPS,
 	PYTHON,
+	SRANK,
 	LAUNCHER, /* as OPTIONS, and what follows is Python's unless --no-python */
 };
 
@@ -201,6 +202,7 @@ static const struct tool tools[] = {
 	 .where = CHECK_ELSEWHERE},
 	{"clush", NULL, OPTIONS, CHECK_SSH, "-w -x -g -f -t -u ", 0,
 	 .where = CHECK_ELSEWHERE},
+	{"srank", NULL, SRANK, CHECK_SRANK},
 	{"sbatch", NULL, ALONE, CHECK_SBATCH},
 	{"salloc", NULL, ALONE, CHECK_SALLOC},
 	{"scontrol", NULL, ALONE, CHECK_SCONTROL},
@@ -284,6 +286,11 @@ static bool names_options(const struct check_value *word)
 	return false;
 }
 
+bool check_is_options(const struct check_value *word)
+{
+	return is_opaque(word) && names_options(word);
+}
+
 /* The index of the first word of COMMAND from AT on that is no option of TOOL. */
 static size_t skip_options(const struct tool *tool, const struct check_command *command,
 			   size_t at)
@@ -296,7 +303,7 @@ static size_t skip_options(const struct tool *tool, const struct check_command *
 
 		if (strcmp(word->text, "--") == 0)
 			return at + 1;
-		if (is_opaque(word) && !last && names_options(word))
+		if (!last && check_is_options(word))
 			continue;
 		if (word->text[0] != '-' || !word->text[1])
 			return at;
@@ -536,8 +543,8 @@ static int read_step_uses(struct check_follow *follow, struct check_step *step,
 			step->uses = grown;
 		}
 		at += end;
-		if (at + 1 >= command->words_count || !is_opaque(&command->words[at]) ||
-		    !names_options(&command->words[at]))
+		if (at + 1 >= command->words_count ||
+		    !check_is_options(&command->words[at]))
 			break;
 		step->opaque = true;
 		at++;
@@ -875,8 +882,7 @@ static void follow_python(struct check_follow *follow, const struct tool *tool,
 						   : command->words_count;
 			return;
 		}
-		if (is_opaque(word) && names_options(word) &&
-		    at + 1 < command->words_count)
+		if (check_is_options(word) && at + 1 < command->words_count)
 			continue;
 		if (word->text[0] != '-' || !word->text[1]) {
 			command->operand = at;
@@ -919,6 +925,20 @@ static void follow_options(struct check_follow *follow, const struct tool *tool,
 	follow_operand(follow, command);
 	follow->where = where;
 	check_undo_to(follow, mark);
+}
+
+/* `srank exec` becomes the program; the others start none. */
+static void follow_srank(struct check_follow *follow, struct check_command *command)
+{
+	struct check_srank_use use;
+	size_t at = 2;
+
+	if (!check_srank_executes(command))
+		return;
+	while (check_srank_next(command, &at, &use))
+		;
+	command->operand = at;
+	follow_operand(follow, command);
 }
 
 /* A program that is no tool: what it does with ranks shows in its arguments. */
@@ -1004,6 +1024,9 @@ void check_tool_follow(struct check_follow *follow, struct check_command *comman
 		break;
 	case PYTHON:
 		follow_python(follow, tool, command);
+		break;
+	case SRANK:
+		follow_srank(follow, command);
 		break;
 	case LAUNCHER:
 		follow_launcher(follow, tool, command, first);

@@ -8,7 +8,6 @@
 #include "gen/spec/scalar.h"
 
 #include "spank/launch/nearest.h"
-#include "spank/launch/settings.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -458,19 +457,6 @@ static const char *check_moment(const struct rules *rules, const char *value,
 	return NULL;
 }
 
-/* What the plugin of this project takes, by its own reader. */
-static const char *check_srank(const struct rules *rules, const char *value,
-			       char hint[SPEC_HINT_MAX])
-{
-	struct launch_settings settings;
-	struct launch_error error = {0};
-
-	launch_settings_init(&settings);
-	return launch_settings_parse(&settings, value, &error) < 0
-		       ? "it is off, on, a launcher or settings of srank(8)"
-		       : NULL;
-}
-
 static const struct {
 	const char *option;
 	check_fn check;
@@ -510,7 +496,6 @@ static const struct {
 	{"constraint", check_constraint},
 	{"begin", check_moment},
 	{"deadline", check_moment},
-	{"srank", check_srank},
 };
 
 bool rules_value_form(const struct rules *rules, const char *option, const char *value,
@@ -595,6 +580,10 @@ static void value(struct rules *rules, const struct script_use *use)
 	    use->origin == SCRIPT_USE_FOREIGN || strpbrk(use->value, "$`") ||
 	    use->value[0] == '=' || range_is_empty(use->value_range))
 		return;
+	if (strcmp(use->option->name, "srank") == 0) {
+		rules_srank_list(rules, use->value_range, "--srank", use->value);
+		return;
+	}
 	if (!rules_value_form(rules, use->option->name, use->value, &why, hint) || !why) {
 		misread(rules, use);
 		return;

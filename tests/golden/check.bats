@@ -836,3 +836,45 @@ tells() {
 	run srank check --format=gcc deep.sbatch
 	[[ $output == *': note: '*'too deeply'*'[shell-syntax]' ]]
 }
+
+@test "check knows the commands of srank and the options of exec and doctor" {
+	local name option value
+	while read -r name; do
+		job "srun -c 4 srank $name true"
+		[[ $(srank check job.sbatch) != *'has no command'* ]] || { echo "$name" && return 1; }
+	done < <(srank help | sed -nE 's/^  ([a-z]+) .*/\1/p')
+	for name in exec doctor; do
+		while read -r option value; do
+			job "srun -c 4 srank $name $option $value true"
+			[[ $(srank check job.sbatch) != *srank-refuses* ]] || { echo "$name $option" && return 1; }
+		done < <(srank help "$name" | sed -nE 's/^  (-[a-z]|   ),? +(--[a-z-]+) ?([A-Za-z|]*) .*/\1 \2 \3/p' |
+			sed -E 's/^-[a-z] //; s/ L$/ torch/; s/ MODE$/ none/; s/ N$/ 2000/; s/ name.ip$/ ip/; s/ LIST$/ verbose/; s/ (SECONDS|PATH)$/ 9/')
+	done
+}
+
+@test "what srank or its plugin refuses is told with the nearest word" {
+	job 'srun -c 4 --srank=torchrn,gpu=order python t.py' 'export SRANK=mmengin' \
+		'srun -c 4 srank exec --laucher torch python t.py' 'srun -c 4 srank exec -ltorhc python t.py' 'srun -c 4 srank doctr'
+	run srank check job.sbatch
+	[[ $output == *'--srank: torchrn: no such key or launcher [srank-refuses]'*'fix: did you mean torchrun?'* ]]
+	[[ $output == *'SRANK: mmengin: no such key or launcher'*'fix: did you mean mmengine?'* ]]
+	[[ $output == *'srank exec has no option --laucher'*'fix: did you mean --launcher?'* ]]
+	[[ $output == *'srank exec: torhc: no such key or launcher'*'fix: did you mean torch?'* ]]
+	[[ $output == *'srank has no command `doctr`'*'fix: did you mean srank doctor?'* ]]
+	[[ $output != *'form of sbatch(1)'* ]]
+}
+
+@test "srank exec is seen through: the ranks behind it are set, and --mpi is for it" {
+	local head srun
+	head='#SBATCH --nodes=2 --ntasks-per-node=4 --gpus-per-node=4 --cpus-per-task=4'
+	srun='srun -c 4 --mpi=pmix srank exec -l torch python t.py --strategy ddp --rank 0'
+	printf '%s\n' '#!/bin/bash' "$head" "$srun" >job.sbatch
+	run srank check job.sbatch
+	[[ $output != *rank-not-unique* && $output != *master-missing* && $output != *port-missing* ]]
+	[[ $(sed 's/srank exec -l torch//' job.sbatch | srank check -) == *rank-not-unique* ]]
+	srun='srun -c 16 --mpi=pmix srank exec -l torchrun torchrun --nproc_per_node=4 t.py'
+	printf '%s\n' '#!/bin/bash' '#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=4 --cpus-per-task=16' "$srun" >job.sbatch
+	run srank check job.sbatch
+	[[ $output != *mpi-not-needed* && $output != *one-node-launcher* && $output != *node-rank* ]]
+	[[ $(sed 's/srank exec -l torchrun//' job.sbatch | srank check -) == *mpi-not-needed* ]]
+}
