@@ -244,6 +244,12 @@ static int make_record(struct patient *patient, struct sockaddr_storage *reached
 		return -ENOMEM;
 	launch_tree_init(&tree, "");
 	exec_probe_task(&probe, out);
+	exec_meeting_put_own(&patient->meeting, out);
+	exec_record_put(out, "launcher", "%s",
+			patient->settings.launcher ? patient->settings.launcher->name
+						   : "auto");
+	if (patient->meeting.served)
+		exec_record_put(out, "served", "1");
 	if (launch_error_is_set(&patient->refused))
 		exec_record_put(out, "error", "%s", patient->refused.text);
 	/* PMIx may miss this one and bring rank 0 on, as when one server turns another
@@ -361,6 +367,20 @@ static void print(const struct patient *patient, const struct exec_world *world,
 	fflush(stdout);
 }
 
+/* PMIx knows where a rank should be that has not come. */
+static void name_nodes(const struct patient *patient, struct exec_layout *layout,
+		       struct exec_world *world)
+{
+	struct launch_error ignored = {""};
+
+	if (!patient->pmix || exec_layout_read(layout, patient->pmix, &ignored) ||
+	    layout->ntasks != world->ntasks)
+		return;
+	world->node_of = layout->node_of;
+	world->nodes = layout->nodes;
+	world->nodes_count = layout->nnodes;
+}
+
 /* TEXTS by rank, NULL for those that have not come. True: nothing is wrong. */
 static bool judge(struct patient *patient, char *const *texts, char *const *listings)
 {
@@ -376,15 +396,18 @@ static bool judge(struct patient *patient, char *const *texts, char *const *list
 		.meshed = patient->meshed,
 		.apart = patient->pmix && !patient->meshed && !patient->unjoined,
 		.unjoined = patient->unjoined,
+		.unmeasured = doctor->bandwidth && !patient->meshed,
 		.seconds = patient->seconds,
 		.trees = doctor->trees,
 		.trees_count = doctor->trees_count,
 		.differences = differences,
 	};
 	struct exec_verdict verdict = {0};
+	struct exec_layout layout = {0};
 	bool fine = false;
 
 	if (records && differences) {
+		name_nodes(patient, &layout, &world);
 		for (uint32_t rank = 0; rank < ntasks; rank++) {
 			if (!texts[rank])
 				continue;
@@ -401,6 +424,7 @@ static bool judge(struct patient *patient, char *const *texts, char *const *list
 		say("out of memory");
 	}
 	exec_verdict_clear(&verdict);
+	exec_layout_clear(&layout);
 	for (uint32_t rank = 0; records && rank < ntasks; rank++)
 		exec_record_clear(&records[rank]);
 	free(records);

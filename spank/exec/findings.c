@@ -50,6 +50,7 @@ enum id {
 	PMIX_APART,
 	PMIX_UNJOINED,
 	STEP,
+	RANKS_DIFFER,
 	PORT_HELD,
 	ADDRESS_UNRESOLVED,
 	ADDRESS_LOOPBACK,
@@ -125,6 +126,12 @@ const struct exec_rule exec_rules[] = {
 	[STEP] = {"step", EXEC_ERROR,
 		  "the step cannot be served as it is, by the rules of the launch",
 		  "as the message says"},
+	[RANKS_DIFFER] =
+		{"ranks-differ", EXEC_ERROR,
+		 "each task was given a value of its own, as by "
+		 "MASTER_ADDR=$(hostname), or a program that starts the tasks in "
+		 "different ways",
+		 "set it once, in front of srun, or leave it unset: it is found"},
 	[PORT_HELD] = {"port-held", EXEC_ERROR,
 		       "an earlier run that has not ended, or another job on the node",
 		       "end that process, or set MASTER_PORT (--port) to a free one; "
@@ -682,12 +689,31 @@ static const char *first_line(const char *text, char *line, size_t size)
 
 /* ---- the step ---- */
 
+/* TEXT of each node that has a missing rank, or of the step. */
+static void found_missing(struct judge *judge, const char *text)
+{
+	const struct exec_world *world = judge->world;
+	bool *told = calloc(world->nodes_count + 1, sizeof(*told));
+
+	if (!told || !world->node_of)
+		found(judge, RANKS_MISSING, "", "%s", text);
+	for (uint32_t rank = 0; told && world->node_of && rank < world->ntasks; rank++) {
+		uint32_t node = world->node_of[rank];
+
+		if (world->records[rank].count || told[node])
+			continue;
+		told[node] = true;
+		found(judge, RANKS_MISSING, world->nodes[node], "%s", text);
+	}
+	free(told);
+}
+
 static void find_missing(struct judge *judge)
 {
 	const struct exec_world *world = judge->world;
 	const char *held = exec_record_get(&world->records[0], "port.held");
 	uint32_t count = 0;
-	char names[NAMES_SHOWN * 11 + 8] = "";
+	char names[NAMES_SHOWN * 11 + 8] = "", text[NAMES_SHOWN * 11 + 128];
 	size_t used = 0;
 
 	for (uint32_t rank = 0; rank < world->ntasks; rank++) {
@@ -699,11 +725,12 @@ static void find_missing(struct judge *judge)
 	}
 	judge->missing = count;
 	/* None could come without an address, or to the port of another program. */
+	snprintf(text, sizeof(text),
+		 "%" PRIu32 " of %" PRIu32 " ranks have not reported in %u s: %s%s",
+		 count, world->ntasks, world->seconds, names,
+		 count > NAMES_SHOWN ? ",..." : "");
 	if (count && (world->meshed || (world->addr && !held)))
-		found(judge, RANKS_MISSING, "",
-		      "%" PRIu32 " of %" PRIu32 " ranks have not reported in %u s: %s%s",
-		      count, world->ntasks, world->seconds, names,
-		      count > NAMES_SHOWN ? ",..." : "");
+		found_missing(judge, text);
 	if (world->apart)
 		found(judge, PMIX_APART, "",
 		      "PMIx has not brought the ranks together in %u s", world->seconds);
@@ -800,12 +827,58 @@ static void found_way(struct judge *judge, const struct exec_record *node, size_
 	const char *address = exec_record_text(node, "reach.address");
 	const char *why = exec_record_text(node, "reach.error");
 
+	const struct exec_record *first = &judge->world->records[0];
+	char where[320] = "where rank 0 listens on";
+
+	if (exec_record_get(first, "addr.set"))
+		snprintf(where, sizeof(where),
+			 "which MASTER_ADDR says while rank 0 is on %s,", node_of(first));
 	/* Not even an address is there when nobody could be asked for it. */
-	found(judge, results[result].id, node_of(node),
-	      "%s%s%s%s, where rank 0 listens on port %s, %s%s%s%s", judge->world->addr,
-	      *address ? " (" : "", address, *address ? ")" : "",
-	      exec_record_text(node, "reach.port"), results[result].text,
+	found(judge, results[result].id, node_of(node), "%s%s%s%s, %s port %s, %s%s%s%s",
+	      judge->world->addr, *address ? " (" : "", address, *address ? ")" : "",
+	      where, exec_record_text(node, "reach.port"), results[result].text,
 	      *why ? " (" : "", why, *why ? ")" : "");
+}
+
+static bool has_own(const struct judge *judge, const struct exec_record *task,
+		    const char *key)
+{
+	const struct exec_record *first = &judge->world->records[0];
+
+	return first->count &&
+	       strcmp(exec_record_text(task, key), exec_record_text(first, key)) != 0;
+}
+
+/* What the ranks must have in common, and would not have. */
+static void find_own(struct judge *judge)
+{
+	enum { ADDR, PORT, LAUNCHER };
+	static const struct {
+		const char *key, *what;
+	} shared[] = {
+		[ADDR] = {"addr", "MASTER_ADDR"},
+		[PORT] = {"port", "MASTER_PORT"},
+		[LAUNCHER] = {"launcher", "the launcher"},
+	};
+	const struct exec_record *first = &judge->world->records[0];
+
+	for (uint32_t i = 0; i < judge->tasks_count; i++) {
+		const struct exec_record *task = judge->tasks[i];
+
+		for (size_t key = 0; key < sizeof(shared) / sizeof(*shared); key++) {
+			const char *own = exec_record_text(task, shared[key].key);
+			const char *other = exec_record_text(first, shared[key].key);
+
+			/* Components may have launchers of their own. */
+			if (key == LAUNCHER && !is_peer(judge, task, first))
+				continue;
+			if (has_own(judge, task, shared[key].key))
+				found(judge, RANKS_DIFFER, node_of(task),
+				      "%s is %s there, and %s on rank 0",
+				      shared[key].what, *own ? own : "not set",
+				      *other ? other : "not set");
+		}
+	}
 }
 
 static void find_reach(struct judge *judge)
@@ -818,6 +891,8 @@ static void find_reach(struct judge *judge)
 		const char *error = exec_record_get(node, "master.error");
 		const char *reach = exec_record_text(node, "reach");
 
+		if (has_own(judge, node, "addr"))
+			continue;
 		if (error) {
 			found(judge, ADDRESS_UNRESOLVED, node_of(node),
 			      "%s does not resolve: %s", world->addr, error);
@@ -873,7 +948,8 @@ static void find_address(struct judge *judge)
 		const char *expected;
 		char both[64];
 
-		if (!*addresses || has_loopback(addresses))
+		if (!*addresses || has_loopback(addresses) ||
+		    has_own(judge, node, "addr"))
 			continue;
 		if (!reference)
 			reference = node;
@@ -1588,10 +1664,11 @@ static int by_severity(const void *a, const void *b)
 void exec_judge(struct exec_verdict *verdict, const struct exec_world *world)
 {
 	static void (*const rules[])(struct judge * judge) = {
-		find_missing,    find_step,    find_identities, find_port,
-		find_reach,      find_address, find_mesh,       find_slow_links,
-		find_interfaces, find_skew,    find_gpus,       find_cpus,
-		find_binding,    find_memory,  find_limits,     find_shm,
+		find_missing,    find_step,       find_identities, find_own,
+		find_port,       find_reach,      find_address,    find_mesh,
+		find_slow_links, find_interfaces, find_skew,       find_gpus,
+		find_cpus,       find_binding,    find_memory,     find_limits,
+		find_shm,
 	};
 	struct judge judge = {.verdict = verdict, .world = world};
 

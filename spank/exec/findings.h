@@ -45,11 +45,16 @@ struct exec_world {
 	const struct exec_record *records; /* by rank; an empty one has not come */
 	const char *addr;                  /* MASTER_ADDR; NULL: it could not be told */
 	uint16_t port;                     /* MASTER_PORT; 0: likewise */
-	bool meshed;                       /* PMIx has brought the ranks together */
-	bool apart;                        /* it should have, and has not */
-	bool unjoined;                     /* it is not set up to */
-	unsigned int seconds;              /* that the ranks were waited for */
-	const char *const *trees;          /* the paths given */
+	/* By rank, its node in NODES (NODES_COUNT names); NULL: not known. */
+	const uint32_t *node_of;
+	char *const *nodes;
+	uint32_t nodes_count;
+	bool meshed;              /* PMIx has brought the ranks together */
+	bool apart;               /* it should have, and has not */
+	bool unjoined;            /* it is not set up to */
+	bool unmeasured;          /* the bandwidth could not be measured */
+	unsigned int seconds;     /* that the ranks were waited for */
+	const char *const *trees; /* the paths given */
 	uint32_t trees_count;
 	/* By tree: which files make the difference to rank 0's node; "" or NULL: this is
 	 * not known. */

@@ -282,6 +282,30 @@ void exec_meeting_alone(struct exec_meeting *meeting)
 		exec_resolve(meeting->addr, EXEC_MEET_TIME, &meeting->master);
 }
 
+/*
+ * A port that somebody has set is each task's own; any other one is the same for all, or
+ * is told by rank 0. Of the plugin, MASTER_ADDR and MASTER_PORT are no user's.
+ */
+void exec_meeting_put_own(const struct exec_meeting *meeting, FILE *out)
+{
+	const struct launch_facts *facts = meeting->facts;
+	struct launch_error ignored = {""};
+	const char *served = getenv("MASTER_PORT");
+	enum launch_port_source source;
+	uint16_t port;
+
+	if (meeting->addr[0])
+		exec_record_put(out, "addr", "%s", meeting->addr);
+	if (!meeting->served && facts->user_addr)
+		exec_record_put(out, "addr.set", "1");
+	if (meeting->served && served)
+		exec_record_put(out, "port", "%d", atoi(served));
+	else if (launch_port_candidate(facts, meeting->settings, 0, &port, &source,
+				       &ignored) == 0 &&
+		 is_fixed(source))
+		exec_record_put(out, "port", "%u", port);
+}
+
 /* ---- the interface ---- */
 
 static const struct {

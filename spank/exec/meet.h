@@ -98,6 +98,9 @@ void exec_meeting_mesh(const struct exec_meeting *meeting, struct exec_pmix *pmi
 void exec_meeting_load(const struct exec_meeting *meeting, struct exec_pmix *pmix,
 		       const struct exec_layout *layout, FILE *out);
 
+/* Where this task would go, by what it alone knows. */
+void exec_meeting_put_own(const struct exec_meeting *meeting, FILE *out);
+
 /* Names, interfaces and what variables say of them. */
 void exec_meeting_describe(const struct exec_meeting *meeting, FILE *out);
 

@@ -189,19 +189,37 @@ static void print_counts(FILE *out, const struct exec_verdict *verdict)
 		verdict->warnings == 1 ? "" : "s");
 }
 
-void exec_print_text(FILE *out, const struct exec_world *world,
-		     const struct exec_verdict *verdict, bool strict)
+/* Of tasks that start the ranks themselves, those are not there yet. */
+static void print_title(FILE *out, const struct exec_world *world)
 {
-	fprintf(out, "srank doctor: %" PRIu32 " rank%s on %" PRIu32 " node%s",
-		world->ntasks, world->ntasks == 1 ? "" : "s", world->nnodes,
+	const struct exec_record *first = &world->records[0];
+	const char *what = strcmp(exec_record_text(first, "shape"), "node") == 0
+				   ? "launcher"
+				   : "rank";
+
+	fprintf(out, "srank doctor: %" PRIu32 " %s%s on %" PRIu32 " node%s",
+		world->ntasks, what, world->ntasks == 1 ? "" : "s", world->nnodes,
 		world->nnodes == 1 ? "" : "s");
 	if (world->addr && world->port)
 		fprintf(out, ", to meet at %s port %u", world->addr, world->port);
-	fprintf(out, "\n\n");
+	fprintf(out, "\nlauncher %s, as %s\n\n", exec_record_text(first, "launcher"),
+		exec_record_get(first, "served")
+			? "the plugin has set it"
+			: "srank exec would set it; the plugin has not been asked");
+}
+
+void exec_print_text(FILE *out, const struct exec_world *world,
+		     const struct exec_verdict *verdict, bool strict)
+{
+	print_title(out, world);
 	print_table(out, world);
 	if (!world->meshed && world->nnodes > 1)
-		fprintf(out, "Without PMIx only the ways to rank 0 are tested, not those "
-			     "between the other nodes.\n");
+		fprintf(out,
+			"Without PMIx only the ways to rank 0 are tested, not those "
+			"between the other nodes%s%s.\n",
+			world->unmeasured ? ", and no bandwidth" : "",
+			world->apart || world->unjoined ? ""
+							: "; srun --mpi=pmix tries all");
 	fputc('\n', out);
 	print_findings(out, verdict);
 	fprintf(out, "verdict: %s",
@@ -262,7 +280,8 @@ static bool is_number(const char *key)
 		"head",      "het",        "job.nodes",  "leader",     "local_size",
 		"memlock",   "memory",     "mesh.pairs", "ncpus",      "nofile",
 		"rank",      "reach.port", "round_trip", "shm.free",   "shm.size",
-		"srun.port", "apart",      "load.rate",
+		"srun.port", "apart",      "load.rate",  "port",       "served",
+		"addr.set",
 	};
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {

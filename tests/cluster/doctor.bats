@@ -201,6 +201,25 @@ finds()
 	examine 1 srun "${step[@]}" ./hosts srank doctor --strict
 }
 
+@test "values that each task has of its own, and all must share" {
+	local mode
+	for mode in "${mpi[@]}" --mpi=none; do
+		# The commonest of all.
+		examine 1 srun "$mode" "${step[@]:${#mpi[@]}}" sh -c \
+			'MASTER_ADDR=$SLURMD_NODENAME exec srank doctor --timeout 2'
+		[[ $output == *'MASTER_ADDR is node2 there, and node1 on rank 0 [ranks-differ]'* ||
+			$mode == --mpi=none && $output == *ranks-missing* ]]
+	done
+	((${#mpi[@]})) || return 0
+	examine 1 srun "${step[@]}" sh -c \
+		'[ $SLURM_PROCID != 3 ] || export MASTER_ADDR=node4 MASTER_PORT=1; exec srank doctor'
+	finds 'error: node2: MASTER_ADDR is node4 there, and node1 on rank 0 [[]ranks-differ]' \
+		'error: node2: MASTER_PORT is 1 there, and not set on rank 0 [[]ranks-differ]'
+	examine 1 srun "${mpi[@]}" -N2 -n2 -w node1,node2 sh -c \
+		'[ $SLURM_PROCID = 0 ] && exec srank doctor -l torch; exec srank doctor -l mpi'
+	[[ $output == *'error: node2: the launcher is mpi there, and torch on rank 0 [ranks-differ]'* ]]
+}
+
 @test "the host's own name on the loopback interface is Gloo's trouble" {
 	hosts 's/.*node2.*/127.0.1.1 node2/'
 	examine 0 srun "${step[@]}" ./hosts srank doctor
@@ -247,10 +266,10 @@ finds()
 	undo=()
 	# Rank 0 is on node1.
 	examine 1 env MASTER_ADDR=node3 srun "${step[@]}" srank doctor
-	finds 'error: node1 and node2: node3 (10.42.1.3), where rank 0 listens on port *, refuses the connection (Connection refused) [[]refused]'
+	finds 'error: node1 and node2: node3 (10.42.1.3), which MASTER_ADDR says while rank 0 is on node1, port *, refuses the connection (Connection refused) [[]refused]'
 	hold node3 0.0.0.0 23456
 	examine 1 env MASTER_ADDR=node3 MASTER_PORT=23456 srun "${step[@]}" srank doctor
-	finds 'error: node1 and node2: node3 (10.42.1.3), where rank 0 listens on port 23456, takes connections, but does not answer (*) [[]silent]'
+	finds 'error: node1 and node2: node3 (10.42.1.3), which MASTER_ADDR says while rank 0 is on node1, port 23456, takes connections, but does not answer (*) [[]silent]'
 }
 
 # What has more than 600 bytes is lost on the way of the researcher's programs to node1, as where a
@@ -280,7 +299,7 @@ finds()
 	local began=$SECONDS
 	broken node2 'ip route add unreachable 10.42.1.1/32' 'ip route del unreachable 10.42.1.1/32'
 	examine 1 srun "${step[@]}" srank doctor --timeout 3
-	finds 'error: 2 of 4 ranks have not reported in 3 s: 2,3 [[]ranks-missing]' \
+	finds 'error: node2: 2 of 4 ranks have not reported in 3 s: 2,3 [[]ranks-missing]' \
 		'error: PMIx has not brought the ranks together in 3 s [[]pmix-apart]'
 	[[ $stderr == *'rank 2 on node2 does not reach rank 0 at node1 (10.42.1.1) port '*': unreachable; '* ]]
 	((SECONDS - began < 30))
@@ -362,7 +381,7 @@ finds()
 	local began=$SECONDS
 	examine 3 srun "${step[@]}" sh -c \
 		'[ $SLURM_PROCID != 2 ] || exit 3; exec srank doctor --timeout 2'
-	finds 'error: 1 of 4 ranks have not reported in 2 s: 2 [[]ranks-missing]' \
+	finds 'error: node2: 1 of 4 ranks have not reported in 2 s: 2 [[]ranks-missing]' \
 		'error: PMIx has not brought the ranks together in 2 s [[]pmix-apart]'
 	# Its GPU is not idle for all that is known.
 	examine 3 srun "${step[@]}" sh -c \

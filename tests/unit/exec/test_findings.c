@@ -94,6 +94,18 @@ static const struct {
 	 "error b: a (10.0.0.1), where rank 0 listens on port 29500, answers, but it is "
 	 "no "
 	 "rank of this step [other-program]\n"},
+	{{"addr.set=1\n", NULL, "reach=refused\n"},
+	 "error b: a (10.0.0.1), which MASTER_ADDR says while rank 0 is on a, port "
+	 "29500, "
+	 "refuses the connection [refused]\n"},
+	/* Its own address is told, and not where that leads. */
+	{{"addr=a\nport=29500\nlauncher=torch\n", "addr=a\nport=29500\nlauncher=torch\n",
+	  "addr=b\nport=29500\nlauncher=torch\nreach=refused\nmaster.addresses=10.0.0."
+	  "2\n",
+	  "addr=a\nport=29501\nlauncher=mpi\n"},
+	 "error b: MASTER_ADDR is b there, and a on rank 0 [ranks-differ]\n"
+	 "error b: MASTER_PORT is 29501 there, and 29500 on rank 0 [ranks-differ]\n"
+	 "error b: the launcher is mpi there, and torch on rank 0 [ranks-differ]\n"},
 	{{NULL, NULL, "reach=silent\n"},
 	 "error b: a (10.0.0.1), where rank 0 listens on port 29500, takes connections, "
 	 "but does not answer [silent]\n"},
