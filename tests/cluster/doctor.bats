@@ -386,7 +386,7 @@ finds()
 	# Its GPU is not idle for all that is known.
 	examine 3 srun "${step[@]}" sh -c \
 		'[ $SLURM_PROCID != 3 ] || exit 3; exec srank doctor --timeout 2'
-	finds 'error: 1 of 4 ranks have not reported in 2 s: 3 [[]ranks-missing]' \
+	finds 'error: node2: 1 of 4 ranks have not reported in 2 s: 3 [[]ranks-missing]' \
 		'error: PMIx has not brought the ranks together in 2 s [[]pmix-apart]'
 	examine 1 srun --mpi=pmix -N2 -n4 sh -c \
 		'[ $SLURM_PROCID != 0 ] || exit 1; exec srank doctor --timeout 2'
