@@ -7,7 +7,9 @@
 #include "gen/cli/cli.h"
 #include "spank/exec/wait.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define TREES_MAX 16
 
@@ -89,6 +91,21 @@ static void take(int val, void *arg)
 	}
 }
 
+/*
+ * A socket must not get the number of a file that was closed for us, or the report goes
+ * there. The one in the place of standard output cannot be written to, and the report is
+ * lost with a message.
+ */
+static void fill_standard_files(void)
+{
+	static const int modes[] = {O_RDONLY, O_RDONLY, O_WRONLY};
+
+	for (int fd = 0; fd < 3; fd++) {
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) != fd)
+			_Exit(CLI_FAILED);
+	}
+}
+
 enum cli_exit cli_doctor(const struct cli_command *command, int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -122,6 +139,7 @@ enum cli_exit cli_doctor(const struct cli_command *command, int argc, char **arg
 		return cli_usage(command,
 				 "`%s` is no option: the doctor starts no program",
 				 argv[optind]);
+	fill_standard_files();
 	code = exec_doctor(&call.doctor) ? CLI_FAILED : CLI_FINE;
 	code = cli_end(command, code);
 	if (ferror(stdout))

@@ -76,6 +76,9 @@ teardown() {
 	for option in --no-pmix --json; do
 		run bash -c '"$1" doctor "$2" >/dev/full' - "$SRANK_BIN" "$option"
 		[[ $status -eq 1 && $output == 'srank doctor: cannot write to standard output'* ]]
+		# Closed, its number must not become a socket's.
+		run bash -c '"$1" doctor "$2" 0>&- 2>&1 >&-' - "$SRANK_BIN" "$option"
+		[[ $status -eq 1 && $output == 'srank doctor: cannot write to standard output'* ]]
 	done
 }
 
