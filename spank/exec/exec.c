@@ -224,7 +224,12 @@ static int serve_task(const struct exec_options *options, char **program)
 
 int exec_program(const struct exec_options *options, char **program)
 {
-	if (options->settings.on && !is_served() && serve_task(options, program))
+	struct exec_options own = *options;
+
+	/* Taken for a worker, each such program would make a world of its own node. */
+	if (!own.settings.launcher)
+		own.settings.launcher = launch_launcher_of(program);
+	if (own.settings.on && !is_served() && serve_task(&own, program))
 		return EXEC_FAILED;
 	return become(program);
 }

@@ -25,7 +25,8 @@ struct exec_options {
 
 /*
  * Gives this process the environment that the plugin would have set, and becomes PROGRAM
- * (a vector that ends with NULL, looked up in PATH). Where the plugin has done so in this
+ * (a vector that ends with NULL, looked up in PATH), which says what launcher it is where
+ * the settings name none. Where the plugin has done so in this
  * step, or the settings are off, it becomes PROGRAM at once. Returns only after a
  * failure, with an exit code above; what is wrong has then been printed, by this task or
  * by another. Threads of libpmix may still be there, and its handlers at exit would wait

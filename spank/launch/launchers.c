@@ -63,6 +63,14 @@ static const struct launch_variable torchrun[] = {
 /* --standalone makes every node a world of its own, whatever else is said (run.py). */
 static const char *const torchrun_removes[] = {"PET_STANDALONE", NULL};
 
+/* The second is the first one's module, and the third an older name for it. */
+static const char *const torchrun_calls[] = {"torchrun", "-m torch.distributed.run",
+					     "-m torch.distributed.launch", NULL};
+
+/* Its other words configure, test or tell. */
+static const char *const accelerate_calls[] = {"accelerate launch",
+					       "-m accelerate.commands.launch", NULL};
+
 /*
  * `--launcher pytorch` and `--launcher slurm` are served by the common set and Slurm's
  * own variables. `--launcher mpi` reads Open MPI's (mmengine/dist/utils.py), which srun
@@ -119,10 +127,11 @@ static const struct launch_variable horovod[] = {
 const struct launch_launcher launch_launchers[] = {
 	{"torch", LAUNCH_WORKER, "PyTorch, one task per GPU (env://)", NULL, false},
 	{"torchrun", LAUNCH_NODE, "torchrun, one task per node", torchrun, false,
-	 torchrun_removes},
+	 torchrun_removes, torchrun_calls},
 	{"mmengine", LAUNCH_WORKER, "MMEngine and MMDetection 3.x, any --launcher",
 	 mmengine, false},
-	{"accelerate", LAUNCH_NODE, "accelerate launch, one task per node", NULL, false},
+	{"accelerate", LAUNCH_NODE, "accelerate launch, one task per node", NULL, false,
+	 NULL, accelerate_calls},
 	{"lightning", LAUNCH_WORKER, "PyTorch Lightning, one task per device", NULL,
 	 false},
 	{"deepspeed", LAUNCH_WORKER, "DeepSpeed, one task per GPU", deepspeed, false},
@@ -142,6 +151,60 @@ const struct launch_launcher *launch_launcher_find(const char *name)
 	for (size_t i = 0; i < launch_launchers_count; i++) {
 		if (strcmp(launch_launchers[i].name, name) == 0)
 			return &launch_launchers[i];
+	}
+	return NULL;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* Behind the interpreter and its options, "-m" excepted, which says what is started. */
+static char *const *skip_python(char *const *word)
+{
+	if (!*word || strncmp(base_name(*word), "python", strlen("python")) != 0)
+		return word;
+	for (word++; *word && **word == '-' && strcmp(*word, "-m") != 0; word++) {
+		/* These have a word of their own. */
+		if (word[1] && (strcmp(*word, "-W") == 0 || strcmp(*word, "-X") == 0))
+			word++;
+	}
+	return word;
+}
+
+/* CALL is words with one blank between them. */
+static bool begins_with(char *const *word, const char *call)
+{
+	bool first = true;
+
+	for (; *call; word++, first = false) {
+		size_t length = strcspn(call, " ");
+		const char *text;
+
+		if (!*word)
+			return false;
+		text = first ? base_name(*word) : *word;
+		if (strncmp(text, call, length) != 0 || text[length])
+			return false;
+		call += length + (call[length] == ' ');
+	}
+	return true;
+}
+
+const struct launch_launcher *launch_launcher_of(char *const *program)
+{
+	char *const *words = skip_python(program);
+
+	for (size_t i = 0; i < launch_launchers_count; i++) {
+		const char *const *call = launch_launchers[i].calls;
+
+		for (; call && *call; call++) {
+			if (begins_with(words, *call))
+				return &launch_launchers[i];
+		}
 	}
 	return NULL;
 }
@@ -222,6 +285,11 @@ static void describe_launcher(FILE *out, const struct launch_launcher *launcher)
 		describe_variables(out, launcher->variables);
 	for (const char *const *name = launcher->removes; name && *name; name++)
 		fprintf(out, "\nRemoved: `%s`.\n", *name);
+	for (const char *const *call = launcher->calls; call && *call; call++)
+		fprintf(out, "%s`%s%s`%s",
+			call == launcher->calls ? "\n`srank exec` takes it by itself for "
+						: ", ",
+			**call == '-' ? "python " : "", *call, call[1] ? "" : ".\n");
 }
 
 void launch_launchers_describe(FILE *out)

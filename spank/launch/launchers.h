@@ -61,6 +61,9 @@ struct launch_launcher {
 	bool bare; /* no common set either: the ranks come from PMIx */
 	/* Variables that would undo the above and are removed; ended by NULL, or NULL. */
 	const char *const *removes;
+	/* How a command line begins that is this launcher's own program, ended by NULL;
+	 * NULL: any program may be meant. "-m" is Python's. */
+	const char *const *calls;
 };
 
 /* All launchers in the order in which they are shown; COUNT of them. */
@@ -69,6 +72,13 @@ extern const size_t launch_launchers_count;
 
 /* By name; NULL when there is none. `auto` is not in the table. */
 const struct launch_launcher *launch_launcher_find(const char *name);
+
+/*
+ * The launcher whose own program the command line PROGRAM (ended by NULL) starts, by the
+ * file's name, with an interpreter in front or not: "/opt/bin/torchrun train.py",
+ * "python3 -m torch.distributed.run". NULL when it is none.
+ */
+const struct launch_launcher *launch_launcher_of(char *const *program);
 
 /* Whether LAUNCHER (NULL: auto) sets a variable of this VALUE. */
 bool launch_launcher_takes(const struct launch_launcher *launcher,

@@ -253,6 +253,23 @@ compare()
 	[[ $(awk '{ print $10 }' <<<"$output" | sort) == $'10.42.1.1\nnode1' ]]
 }
 
+@test "a program that is a launcher is taken for what it is" {
+	local mpi
+	no_plugin
+	for mpi in none $(user srun --mpi=list 2>&1 | grep -ow pmix | head -n 1); do
+		write torchrun <<-'END'
+			#!/bin/bash
+			echo "$PET_RDZV_BACKEND $PET_NNODES $PET_NODE_RANK $PET_MASTER_ADDR ${RANK--} $*"
+		END
+		good srun --mpi="$mpi" -N2 --ntasks-per-node=1 --gres=gpu:1 srank exec ./torchrun a b
+		[[ $(sort <<<"$output") == $'static 2 0 node1 - a b\nstatic 2 1 node1 - a b' ]]
+		bad srun --mpi="$mpi" -N2 --ntasks-per-node=2 srank exec ./torchrun -- torchrun 'one task'
+		# Who names another knows why.
+		good srun --mpi="$mpi" -N2 --ntasks-per-node=1 --gres=gpu:1 srank exec -l torch ./torchrun
+		[[ $(sort <<<"$output") == $'    0 \n    1 ' ]]
+	done
+}
+
 @test "without PMIx rank 0 tests the port of the plugin's rule" {
 	no_plugin
 	hold node1 0.0.0.0 23000
@@ -565,7 +582,7 @@ compare()
 	END
 	good srun --mpi=pmix -N2 -n4 srank exec /usr/bin/python3 sum.py
 	[[ $(sort <<<"$output") == $'0 4 6\n1 4 6\n2 4 6\n3 4 6' ]]
-	good srun --mpi=pmix -N2 -n2 --gres=gpu:2 srank exec --launcher torchrun \
+	good srun --mpi=pmix -N2 -n2 --gres=gpu:2 srank exec \
 		torchrun --nproc_per_node=2 sum.py
 	[[ $(sort <<<"$output") == $'0 4 6\n1 4 6\n2 4 6\n3 4 6' ]]
 }

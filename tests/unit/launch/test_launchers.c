@@ -82,12 +82,54 @@ static void test_shapes(void **state)
 	}
 }
 
+static void test_programs(void **state)
+{
+	static const struct {
+		const char *launcher; /* NULL: none */
+		const char *words[6];
+	} rows[] = {
+		{"torchrun", {"torchrun"}},
+		{"torchrun", {"/opt/conda/bin/torchrun", "--nproc_per_node=2", "t.py"}},
+		{"torchrun", {"python", "/opt/conda/bin/torchrun", "t.py"}},
+		{"torchrun", {"/usr/bin/python3.11", "-m", "torch.distributed.run"}},
+		{"torchrun", {"python3", "-u", "-m", "torch.distributed.launch", "t.py"}},
+		{"torchrun", {"python", "-W", "ignore", "-m", "torch.distributed.run"}},
+		{"accelerate", {"accelerate", "launch", "t.py"}},
+		{"accelerate", {"python", "-m", "accelerate.commands.launch"}},
+		{NULL, {"accelerate", "config"}},
+		{NULL, {"accelerate"}},
+		{NULL, {"python", "-u", "t.py", "torchrun"}},
+		{NULL, {"python", "-m", "torch.distributed.runner"}},
+		{NULL, {"python", "-m", "torch"}},
+		{NULL, {"python", "-m"}},
+		{NULL, {"python", "-W"}},
+		{NULL, {"python"}},
+		{NULL, {"torchrun.sh"}},
+		{NULL, {"torch"}},
+		{NULL, {"-m", "torch"}},
+		{NULL, {""}},
+		{NULL, {NULL}},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		const struct launch_launcher *launcher =
+			launch_launcher_of((char *const *)rows[i].words);
+
+		if (rows[i].launcher)
+			assert_string_equal(launcher ? launcher->name : "none",
+					    rows[i].launcher);
+		else
+			assert_null(launcher);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_names_all),
 		cmocka_unit_test(test_page),
 		cmocka_unit_test(test_shapes),
+		cmocka_unit_test(test_programs),
 	};
 
 	return cmocka_run_group_tests_name("launchers", tests, NULL, NULL);
