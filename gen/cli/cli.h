@@ -93,6 +93,12 @@ bool cli_settings_take(const struct cli_command *command,
 		       const char *text);
 
 /*
+ * Prints the launchers and keys where SETTINGS ask for them by `help`, once in a step.
+ * True: that was all there is to do.
+ */
+bool cli_settings_help(const struct launch_settings *settings);
+
+/*
  * The seconds of --timeout, from 1 to MOST, into SECONDS. False: it is no such number,
  * and was said; CLI_USAGE is to be returned.
  */

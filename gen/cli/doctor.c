@@ -43,7 +43,10 @@ static void apply(struct call *call, const char *key, const char *text)
 
 static void take_tree(struct call *call, const char *path)
 {
-	if (call->doctor.trees_count == TREES_MAX)
+	if (!*path)
+		call->code =
+			cli_usage(call->command, "--tree '' names no file or folder");
+	else if (call->doctor.trees_count == TREES_MAX)
 		call->code =
 			cli_usage(call->command, "no more than %d --tree", TREES_MAX);
 	else
@@ -133,6 +136,8 @@ enum cli_exit cli_doctor(const struct cli_command *command, int argc, char **arg
 		return code;
 	if (call.code != CLI_FINE)
 		return call.code;
+	if (cli_settings_help(&call.doctor.settings))
+		return cli_end(command, CLI_FINE);
 	if (launch_error_is_set(&err))
 		return cli_fail(command, "%s", err.text);
 	if (optind < argc)

@@ -85,6 +85,8 @@ enum cli_exit cli_exec(const struct cli_command *command, int argc, char **argv)
 		return code;
 	if (call.code != CLI_FINE)
 		return call.code;
+	if (cli_settings_help(&call.exec.settings))
+		return cli_end(command, CLI_FINE);
 	if (launch_error_is_set(&err))
 		return cli_fail(command, "%s", err.text);
 	if (optind == argc)

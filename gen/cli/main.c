@@ -70,7 +70,8 @@ const struct cli_command cli_commands[] = {
 	 "  -g, --gpus MODE            order (default), mask, first, map:LIST, none\n"
 	 "      --port N               MASTER_PORT\n"
 	 "      --addr name|ip         which address of rank 0's node is MASTER_ADDR\n"
-	 "      --srank LIST           any other keys, as srun --srank=LIST takes them\n"
+	 "      --srank LIST           any other keys, as srun --srank=LIST takes them; `help`\n"
+	 "                             lists them\n"
 	 "      --timeout SECONDS      how long to wait for the other ranks (120)\n"
 	 "      --no-pmix              SLURM_* alone; for programs that use MPI themselves\n",
 	 cli_exec},
@@ -86,7 +87,8 @@ const struct cli_command cli_commands[] = {
 	 "  -g, --gpus MODE            order (default), mask, first, map:LIST, none\n"
 	 "      --port N               MASTER_PORT\n"
 	 "      --addr name|ip         which address of rank 0's node is MASTER_ADDR\n"
-	 "      --srank LIST           any other keys, as srun --srank=LIST takes them\n"
+	 "      --srank LIST           any other keys, as srun --srank=LIST takes them; `help`\n"
+	 "                             lists them\n"
 	 "      --timeout SECONDS      how long to wait for the other ranks (30; without PMIx 10)\n"
 	 "      --no-pmix              SLURM_* alone; then only the way to rank 0 is tested\n",
 	 cli_doctor},

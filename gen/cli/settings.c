@@ -5,11 +5,13 @@
  */
 #include "gen/cli/cli.h"
 
+#include "spank/exec/source.h"
 #include "spank/launch/settings.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 void cli_settings_init(struct launch_settings *settings, struct launch_error *err)
 {
@@ -21,8 +23,28 @@ void cli_settings_init(struct launch_settings *settings, struct launch_error *er
 	settings->on = settings->asked = true;
 	if (list && *list)
 		launch_settings_parse(settings, list, &text);
-	if (launch_error_is_set(&text))
+	if (launch_error_is_set(&text)) {
 		launch_error_set(err, -EINVAL, "SRANK: %s", text.text);
+	} else if (settings->help && !settings->on) {
+		/* As in the plugin: a job would end well that has done nothing. */
+		launch_error_set(err, -EINVAL,
+				 "SRANK=help sets nothing; unset it, or use "
+				 "--srank=help, which runs nothing");
+		settings->help = false;
+		settings->on = true;
+	}
+}
+
+bool cli_settings_help(const struct launch_settings *settings)
+{
+	const char *rank =
+		getenv(exec_source_has_server() ? "PMIX_RANK" : "SLURM_PROCID");
+
+	if (!settings->help || settings->on)
+		return false;
+	if (!rank || strcmp(rank, "0") == 0)
+		launch_settings_help(stdout, NULL);
+	return true;
 }
 
 bool cli_settings_take(const struct cli_command *command,

@@ -548,6 +548,15 @@ compare()
 	[[ $(sort <<<"$output") == $'0 4 0 2 0 2 node1\n1 4 0 2 1 2 node1\n2 4 1 2 0 2 node1\n3 4 1 2 1 2 node1' ]]
 }
 
+@test "--srank=help is one list for the step, and starts nothing" {
+	local mpi
+	no_plugin
+	for mpi in none $(user srun --mpi=list 2>&1 | grep -ow pmix | head -n 1); do
+		good srun --mpi="$mpi" -N2 -n4 srank exec --srank=help echo started
+		[[ $(grep -c '^Launchers:' <<<"$output") == 1 && $output != *started* ]]
+	done
+}
+
 @test "outside of a step it says so, and starts nothing" {
 	run user srank exec echo started
 	[[ $status == 1 && $output == *'this is no task of a Slurm step; start the program with srun'* ]]

@@ -107,7 +107,7 @@ teardown() {
 
 # What is wrong with the words comes before what is wrong with the place.
 @test "exec and doctor: wrong words, and those that are the program's" {
-	local code word command
+	local code word command list
 	while IFS='|' read -r code word command; do
 		echo "$command"
 		# shellcheck disable=SC2086 # words
@@ -125,12 +125,21 @@ teardown() {
 		1|srank exec: gpus=ordre: no such value; did you mean gpus=order?|exec --gpus ordre --timeout 0 true
 		1|srank exec: torchrum: no such key or launcher; did you mean torchrun?|exec -l torchrum true
 		1|srank exec: SLURM_JOB_ID is not set, so this is no task of a Slurm step|exec true --prot
+		2|srank doctor: --tree '' names no file or folder|doctor --tree=
 		2|srank doctor: unknown option --trees; did you mean --tree?|doctor --trees a
 		2|srank doctor: --timeout 3601 is no number of seconds from 1 to 3600|doctor --timeout 3601
 		1|srank doctor: gpus=ordre: no such value|doctor --gpus ordre --timeout 0
 		2|srank doctor: `python` is no option: the doctor starts no program|doctor python
 	END
 	for command in exec doctor; do
+		# Where the message above leads, also with what it is about.
+		for list in '' foo=1; do
+			SRANK=$list run srank "$command" --srank=help
+			[[ $status -eq 0 && ${lines[0]} == '--srank[=LIST], or SRANK=LIST '* ]]
+			[[ $output == *$'\nLaunchers:\n  torch '*$'\nKeys:\n  launcher='* ]]
+		done
+		SRANK=help run srank "$command"
+		[[ $status -eq 1 && $output == "srank $command: SRANK=help sets nothing; "* ]]
 		SRANK=foo=1 run srank "$command" --help
 		[[ $status -eq 0 && ${lines[0]} == "srank $command: "* ]]
 	done
