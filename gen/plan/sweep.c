@@ -431,6 +431,7 @@ int plan_sweep_check(const struct spec *spec, struct diag *diag)
 		diag_add(diag, DIAG_ERROR, "plan-sweep", &spec->sweep.max.place,
 			 "sweep.max is for an array; jobs of scripts of their own run "
 			 "when they can");
+		diag_fix(diag, "remove max (-s sweep.max=null), or sweep.as: files");
 		rc = -EINVAL;
 	}
 	if (plan_sweep_axes(spec) > 0)

@@ -133,3 +133,14 @@ setup() {
 	run srank gen many.yaml -d three
 	[[ $status -eq 1 ]]
 }
+
+@test "the manual's example writes the scripts that it submits" {
+	local call script
+	call=$(sed -n 's/^\$ \(srank gen lr-sweep.yaml .*\)/\1/p' "$top/docs/srank.1.scd")
+	script=$(sed -n 's/^\$ sbatch \(scripts\/sweep-.*\)/\1/p' "$top/docs/srank.1.scd")
+	[[ $call && $script ]]
+	cp "$examples/lr-sweep.yaml" .
+	eval "$call"
+	[[ $(find scripts -type f | wc -l) -eq 6 ]]
+	clean_script "$script"
+}

@@ -304,7 +304,8 @@ static void faults(void **state)
 		 "  fix: remove it; the keys of resources size the job\n"},
 		{"sweep: {as: files, max: 2, matrix: {a: [1]}}",
 		 "job.yaml:3:25: error: sweep.max is for an array; jobs of scripts of "
-		 "their own run when they can [plan-sweep]\n"},
+		 "their own run when they can [plan-sweep]\n"
+		 "  fix: remove max (-s sweep.max=null), or sweep.as: files\n"},
 		{"het: [{}, {}]\nsweep: {as: files, matrix: {resources.nodes: [1]}}",
 		 "job.yaml:4:29: error: resources.nodes is a key of the spec, and each "
 		 "component of a heterogeneous job has its own [plan-sweep]\n"},
