@@ -222,7 +222,7 @@ static bool is_simple(const char *word)
  * What to write for `LAUNCHER [options] SCRIPT [arguments]`. Only a script of Python's is
  * told from the launcher's options for certain.
  */
-static void fix_nested(struct plan_work *work, const char *program, const char *launcher)
+static void fix_nested(struct plan_work *work, const char *program, const char *key)
 {
 	const struct spec_value *lists[] = {&work->spec->run.command,
 					    &work->spec->run.args};
@@ -253,13 +253,11 @@ static void fix_nested(struct plan_work *work, const char *program, const char *
 told:
 	if (used >= sizeof(args))
 		strcpy(args, "...");
-	if (launcher && script)
-		diag_fix(work->diag, "launcher: %s and run: {script: %.80s%s%s%s}",
-			 launcher, script, used ? ", args: [" : "", args,
-			 used ? "]" : "");
-	else if (launcher)
-		diag_fix(work->diag,
-			 "launcher: %s, and the program behind %s alone in run", launcher,
+	if (key && script)
+		diag_fix(work->diag, "%s and run: {script: %.80s%s%s%s}", key, script,
+			 used ? ", args: [" : "", args, used ? "]" : "");
+	else if (key)
+		diag_fix(work->diag, "%s, and the program behind %s alone in run", key,
 			 program);
 	else if (script)
 		diag_fix(work->diag,
@@ -271,6 +269,19 @@ told:
 			 program);
 }
 
+/* `srank exec ...`, whose second word may be the first one of the arguments. */
+static bool is_srank_exec(const struct plan_work *work, const char *program)
+{
+	const struct spec_value *command = &work->spec->run.command;
+	const struct spec_value *args = &work->spec->run.args;
+	const char *word = command->count > 1 ? command->items[1].text
+			   : args->count      ? args->items[0].text
+					      : "";
+
+	return work->plan->run.kind == PLAN_COMMAND && strcmp(program, "srank") == 0 &&
+	       strcmp(word, "exec") == 0;
+}
+
 /*
  * A program that starts ranks itself, where one rank's program belongs: each task would
  * start as many more, and all of them would take the same port.
@@ -280,18 +291,18 @@ static int refuse_nested(struct plan_work *work, const struct diag_place *place)
 	static const struct {
 		const char
 			*program; /* first word of a command, or a module of Python's */
-		const char *launcher;
+		const char *key;  /* of the spec, which says the same */
 	} starters[] = {
-		{"torchrun", "torchrun"},
-		{"torch.distributed.run", "torchrun"},
-		{"torch.distributed.launch", "torchrun"},
-		{"accelerate", "accelerate"},
-		{"accelerate.commands.launch", "accelerate"},
-		{"deepspeed", "deepspeed"},
-		{"deepspeed.launcher.runner", "deepspeed"},
-		{"horovodrun", "horovod"},
-		{"mpirun", "mpi"},
-		{"mpiexec", "mpi"},
+		{"torchrun", "launcher: torchrun"},
+		{"torch.distributed.run", "launcher: torchrun"},
+		{"torch.distributed.launch", "launcher: torchrun"},
+		{"accelerate", "launcher: accelerate"},
+		{"accelerate.commands.launch", "launcher: accelerate"},
+		{"deepspeed", "launcher: deepspeed"},
+		{"deepspeed.launcher.runner", "launcher: deepspeed"},
+		{"horovodrun", "launcher: horovod"},
+		{"mpirun", "launcher: mpi"},
+		{"mpiexec", "launcher: mpi"},
 		{"srun", NULL},
 	};
 	const struct plan_run *run = &work->plan->run;
@@ -301,6 +312,13 @@ static int refuse_nested(struct plan_work *work, const struct diag_place *place)
 		program = base_name(work->spec->run.command.items[0].text);
 	if (!program)
 		return 0;
+	if (is_srank_exec(work, program)) {
+		diag_add(work->diag, DIAG_ERROR, "plan-nested", place,
+			 "srank exec is the script's to call, with the launcher of the "
+			 "spec; run is what one rank runs");
+		fix_nested(work, "srank exec and its options", "plugin: exec");
+		return -EINVAL;
+	}
 	for (size_t i = 0; i < sizeof(starters) / sizeof(starters[0]); i++) {
 		if (strcmp(program, starters[i].program) != 0)
 			continue;
@@ -308,7 +326,7 @@ static int refuse_nested(struct plan_work *work, const struct diag_place *place)
 			 "%s starts ranks itself, and would do so in every task; run is "
 			 "what one rank runs",
 			 program);
-		fix_nested(work, program, starters[i].launcher);
+		fix_nested(work, program, starters[i].key);
 		return -EINVAL;
 	}
 	return 0;

@@ -288,6 +288,16 @@ static void faults(void **state)
 		 "and "
 		 "would do so in every task; run is what one rank runs [plan-nested]\n"
 		 "  fix: launcher: torchrun and run: {script: train.py}\n"},
+		/* What a script puts in front of the program itself. */
+		{"run: srank exec -l torch python t.py --lr 0.1\n",
+		 "job.yaml:1:6: error: srank exec is the script's to call, with the "
+		 "launcher of the spec; run is what one rank runs [plan-nested]\n"
+		 "  fix: plugin: exec and run: {script: t.py, args: [--lr, 0.1]}\n"},
+		{"run: {command: /opt/bin/srank, args: [exec, --, ./a.out]}\n",
+		 "job.yaml:1:16: error: srank exec is the script's to call, with the "
+		 "launcher of the spec; run is what one rank runs [plan-nested]\n"
+		 "  fix: plugin: exec, and the program behind srank exec and its options "
+		 "alone in run\n"},
 		/* What is meant for a shell. */
 		{"run: {command: python3 a.py > log}\n",
 		 "job.yaml:1:16: error: command: no shell reads this, so `>` would be a "
