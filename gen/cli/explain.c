@@ -244,23 +244,25 @@ static void print_variable(const struct launch_launcher *launcher,
 	putchar('\n');
 }
 
-static int print_rendezvous(const struct plan *plan, bool plugin,
+static int print_rendezvous(const struct plan *plan,
 			    const struct launch_settings *settings,
 			    const struct launch_facts *facts,
 			    const struct launch_environment *env,
 			    struct launch_error *err)
 {
+	const bool exec = plan->means == SPEC_MEANS_EXEC;
 	enum launch_port_source source = LAUNCH_PORT_USER;
 	uint16_t port = 0;
 	int rc = 0;
 
-	if (!plugin) {
-		puts(plan->launcher->bare ? "\nThis site has no srank plugin: the tasks "
-					    "get what Slurm "
-					    "gives."
-					  : "\nThe srank plugin is not at work here: "
-					    "shell code in the "
-					    "script tells the ranks who they are.");
+	if (plan->launcher->bare && plan->means != SPEC_MEANS_PLUGIN) {
+		puts("\nThe srank plugin is not at work here: the tasks get what Slurm "
+		     "gives.");
+		return 0;
+	}
+	if (plan->means == SPEC_MEANS_SHELL) {
+		puts("\nThe srank plugin is not at work here: shell code in the script "
+		     "tells the ranks who they are.");
 		return 0;
 	}
 	if (!plan->launcher->bare)
@@ -269,10 +271,10 @@ static int print_rendezvous(const struct plan *plan, bool plugin,
 		return rc;
 	if (source == LAUNCH_PORT_USER || source == LAUNCH_PORT_KEY)
 		port = 0;
-	printf("\nSRANK=%s gives the task of rank 0, with node0, node1, ... for the "
+	printf("\n%sSRANK=%s gives the task of rank 0, with node0, node1, ... for the "
 	       "nodes that "
 	       "Slurm picks\n",
-	       plan->srank);
+	       exec ? "srank exec with " : "", plan->srank);
 	for (size_t i = 0; i < env->count; i++) {
 		const char *name = env->list[i].name;
 
@@ -288,6 +290,9 @@ static int print_rendezvous(const struct plan *plan, bool plugin,
 		       "between %u "
 		       "and %u\n",
 		       settings->port_low, settings->port_high);
+	if (port && exec)
+		puts("srank exec goes on from there, when srun has --mpi=pmix, to one on "
+		     "which rank 0 can listen");
 	return 0;
 }
 
@@ -393,8 +398,7 @@ static int print_all(const struct explain *explain, const struct launch_facts *f
 	int rc;
 
 	cli_print_numbers(job);
-	rc = print_rendezvous(&job->plan, job->plan.means != SPEC_MEANS_SHELL,
-			      &explain->settings, facts, env, err);
+	rc = print_rendezvous(&job->plan, &explain->settings, facts, env, err);
 	if (rc < 0)
 		return rc;
 	print_ranks(explain);

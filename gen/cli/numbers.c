@@ -144,10 +144,11 @@ static void print_batch(const struct cli_job *job)
 	const struct plan_batch *batch = &job->plan.batch;
 	const struct spec *spec = &job->spec;
 	const bool retry = spec->retry.max.given && spec->retry.max.number;
+	const bool preflight = spec->preflight.given && spec->preflight.number;
 	const char *again = retry ? "the job is started again (retry)" : "requeue";
 
 	if (!batch->array && !batch->dependency && !batch->signal && !batch->requeue &&
-	    !batch->open_mode)
+	    !batch->open_mode && !preflight)
 		return;
 	puts("\njob");
 	print_made("array", batch->array,
@@ -159,6 +160,12 @@ static void print_batch(const struct cli_job *job)
 		   spec->batch.requeue.given ? "given" : again);
 	print_made("open_mode", batch->open_mode,
 		   spec->batch.open_mode.given ? "given" : again);
+	print_made(
+		"preflight", preflight ? "yes" : NULL,
+		job->plan.launcher->bare
+			? "steps ahead of the ranks look at nodes and GPUs"
+			: "steps ahead of the ranks look at nodes and GPUs, and whether "
+			  "the ranks can meet");
 }
 
 void cli_print_numbers(const struct cli_job *job)

@@ -113,9 +113,19 @@ check() {
 @test "a site without the plugin: what Slurm gives" {
 	echo 'plugin: no' >site.yaml
 	srank explain yolox-2x8.yaml --site site.yaml -s launcher=mpi -s mmdet=null -s run.script=a.py >out
-	grep -q '^This site has no srank plugin' out
+	grep -q '^The srank plugin is not at work here: the tasks get what Slurm gives' out
 	refute grep -q SRANK= out
 	grep -qE '^ +11  node1 +3  3 ' out
+}
+
+@test "srank exec in the place of the plugin, and a preflight" {
+	srank explain yolox-2x8.yaml -s launcher=torch -s plugin=exec -s preflight=yes >out
+	grep -q '^srank exec with SRANK=torch gives the task of rank 0,' out
+	grep -q '^srank exec goes on from there, when srun has --mpi=pmix,' out
+	grep -qE '^  preflight +yes  .*, and whether the ranks can meet$' out
+	srank explain yolox-2x8.yaml -s launcher=torch >out
+	grep -q '^SRANK=torch gives' out
+	refute grep -qE 'srank exec|preflight' out
 }
 
 @test "shell code in the place of the plugin" {
