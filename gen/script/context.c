@@ -760,6 +760,14 @@ int script_context(struct script_work *work, struct script_value **result)
 		script_value_text(root, "srank", "");
 	script_value_flag(root, "by_exec",
 			  plan->means == SPEC_MEANS_EXEC && !plan->launcher->bare);
+	/* The command of an image is not seen from outside, nor is that of a component of
+	 * another kind of node by one step. */
+	script_value_flag(
+		root, "means",
+		plan->means == SPEC_MEANS_EXEC && !plan->launcher->bare &&
+			!plan->components_count &&
+			!(spec->container.runtime.given &&
+			  spec->container.runtime.number == SPEC_RUNTIME_PYXIS));
 	script_value_flag(root, "plugin",
 			  plan->means == SPEC_MEANS_PLUGIN && !plan->launcher->bare);
 

@@ -379,6 +379,40 @@ trainer() {
 	[[ $status -ne 0 ]]
 }
 
+# without_srank OPTION...: the job of job.yaml completes although node2 has no srank.
+without_srank() {
+	local job
+	generated "$@"
+	on node2 sh -c ': >/run/none && mount --bind /run/none /usr/local/bin/srank'
+	job=$(as_researcher sbatch --parsable job.sh)
+	until_true 60 eval '[[ $(as_researcher squeue --noheader --states=all --jobs='"$job"' --format=%T) =~ ^(COMPLETED|FAILED)$ ]]' || job=
+	on node2 umount /usr/local/bin/srank
+	[[ $job ]] && has "$job" 'JobState=COMPLETED'
+}
+
+@test "srank is not on all nodes: preflight says so and the job goes on; plugin: exec ends it" {
+	spec <<-'END'
+		launcher: torch
+		resources: {nodes: 2, gpus_per_node: 2}
+		run: {command: [echo, started]}
+		batch: {output: log}
+	END
+	without_srank -s preflight=yes
+	[[ $(grep -c started "$(home log)") -eq 4 ]]
+	said '^srank: whether the ranks can meet was not tried: not all nodes of this job have the command srank in PATH;'
+	rm "$(home log)"
+	run without_srank -s plugin=exec
+	[[ $status -ne 0 ]]
+	said '^srank: node2: the command srank is not in PATH$'
+	said '^srank: nothing was started: plugin: exec of the spec needs the command srank on all nodes;'
+	run said '^started'
+	[[ $status -ne 0 ]]
+	# And where it is there.
+	rm "$(home log)"
+	runs 60 -s plugin=exec
+	[[ $(grep -c started "$(home log)") -eq 4 ]]
+}
+
 # By names of another network, and over PMIx, as the job's own step does.
 @test "preflight meets where the ranks will" {
 	local node mpi=none

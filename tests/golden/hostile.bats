@@ -365,6 +365,36 @@ with_variable() {
 	SRUN_PLUGIN=0 run bash script
 	[[ $status -eq 1 ]]
 	[[ ${#lines[@]} -eq 1 ]]
-	[[ $output == "srank: srun on "*" does not have the srank plugin"*plugstack.conf ]]
+	[[ $output == "srank: srun on "*" does not have the srank plugin"*plugstack.conf,*'plugin: exec'*'plugin: off into the spec' ]]
 	[[ ! -e $RECORD/argv ]]
+}
+
+@test "a venv and a conda that are not there are named, and nothing is started" {
+	srank gen "$examples/yolox-2x8.yaml" -s 'venv=/no such/env' >script
+	clean_script script
+	run bash script
+	[[ $status -eq 1 && ${#lines[@]} -eq 1 ]]
+	[[ $output == "srank: "*": venv: cannot read /no such/env/bin/activate in $PWD: make the environment,"* ]]
+	srank gen "$examples/yolox-2x8.yaml" -s 'conda={env: a, root: /no such}' >script
+	clean_script script
+	run bash script
+	[[ $status -eq 1 && ${#lines[@]} -eq 1 ]]
+	[[ $output == "srank: "*": conda.root: cannot read /no such/etc/profile.d/conda.sh in $PWD:"* ]]
+	[[ ! -e $RECORD/argv ]]
+}
+
+@test "srank exec is asked for on each node, once, before it is relied on" {
+	srank gen "$examples/yolox-2x8.yaml" -s plugin=exec >script
+	clean_script script
+	SRUN_STATUS=1 run bash script
+	[[ $status -eq 1 && $output == 'srank: nothing was started: plugin: exec '*'write plugin: off' ]]
+	readarray -d '' -t argv <"$RECORD/argv"
+	[[ ${argv[*]:2:3} == '--nodes=2 --ntasks=2 --ntasks-per-node=1' && ${argv[6]} == sh ]]
+	PATH=/nonexistent SLURMD_NODENAME=node7 run /bin/sh -c "${argv[8]}"
+	[[ $status -eq 1 && $output == 'srank: node7: the command srank is not in PATH' ]]
+	# mpi does not use it, and what pyxis runs is in an image.
+	srank gen "$examples/yolox-2x8.yaml" -s plugin=exec -s launcher=mpi -s mmdet=null -s run.script=a.py >script
+	refute grep -q srank_means script
+	srank gen "$examples/yolox-2x8.yaml" -s plugin=exec -s 'container={runtime: pyxis, image: i}' >script
+	refute grep -q srank_means script
 }
