@@ -372,31 +372,59 @@ void exec_digest_text(const struct exec_digest *digest, const char *path,
 {
 	const bool within = strcmp(digest->fault, path) != 0;
 	const char *place = within ? digest->fault : "", *colon = within ? ": " : "";
+	char mark = '!';
 
 	switch (digest->error) {
 	case 0:
 		snprintf(text, size, "%016" PRIx64 " %" PRIu32 " %" PRIu64, digest->hash,
 			 digest->files, digest->bytes);
-		break;
+		return;
 	case -EFBIG:
 		snprintf(text, size, "?it has more than %d files", EXEC_DIGEST_FILES_MAX);
-		break;
+		return;
 	case -ETIME:
 		snprintf(text, size, "?reading it takes longer than %u s", seconds);
-		break;
+		return;
 	case -ETIMEDOUT:
 		snprintf(text, size, "~%s%sno answer in %u s", place, colon, seconds);
+		return;
+	case -ENOENT:
+		if (within) {
+			snprintf(text, size, "*%s: gone while the tree was read", place);
+			return;
+		}
+		break;
+	case -EACCES:
+	case -EPERM:
+		mark = '#';
+		break;
+	/* nfs(5), `soft`; and a server that has exported something else since. */
+	case -EIO:
+	case -ESTALE:
+		mark = '~';
 		break;
 	default:
-		snprintf(text, size, "%c%s%s%s",
-			 exec_error_is_want(digest->error) ? '-' : '!', place, colon,
-			 strerror(-digest->error));
+		if (exec_error_is_want(digest->error))
+			mark = '-';
 	}
+	snprintf(text, size, "%c%s%s%s", mark, place, colon, strerror(-digest->error));
+}
+
+void exec_digest_list(const char *const *paths, uint32_t count, char *text, size_t size)
+{
+	uint64_t hash = BASIS;
+	size_t used;
+
+	for (uint32_t i = 0; i < count; i++)
+		hash = mix(hash, paths[i], strlen(paths[i]) + 1);
+	used = (size_t)snprintf(text, size, "%016" PRIx64, hash);
+	for (uint32_t i = 0; i < count && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, " %s", paths[i]);
 }
 
 bool exec_digest_is(const char *value)
 {
-	return *value && !strchr("!?~-", *value);
+	return *value && !strchr("!#*?~-", *value);
 }
 
 /* A line of a listing, apart. */
@@ -451,7 +479,7 @@ static bool is_cut(const char *listing)
 }
 
 void exec_digest_compare(const char *ours, const char *theirs, uint32_t number,
-			 char *text, size_t size)
+			 const char *node, char *text, size_t size)
 {
 	struct line our = {0}, their = {0};
 	bool cut = is_cut(theirs);
@@ -470,12 +498,13 @@ void exec_digest_compare(const char *ours, const char *theirs, uint32_t number,
 				snprintf(text + used, size - used, ", ...");
 				return;
 			}
-			used += (size_t)snprintf(text + used, size - used, "%s%.*s%s",
+			used += (size_t)snprintf(text + used, size - used, "%s%.*s%s%s%s",
 						 used ? ", " : "", line->length,
 						 line->path,
-						 order < 0   ? " (missing there)"
-						 : order > 0 ? " (only there)"
-							     : "");
+						 order < 0   ? " (only on "
+						 : order > 0 ? " (not on "
+							     : "",
+						 order ? node : "", order ? ")" : "");
 		}
 		if (order <= 0)
 			here = next_line(&ours, number, &our);

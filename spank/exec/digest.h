@@ -39,7 +39,8 @@ void exec_digest_trees(struct exec_digest *digests, const char *const *paths,
 
 /*
  * What DIGEST, of PATH and read for SECONDS at most, comes to, as a value of a record:
- * "HASH FILES BYTES"; "!" and why it cannot be read; "?" and why it was not; "~" and what
+ * "HASH FILES BYTES"; "!" and why it is not there; "#" and what the task may not read;
+ * "*" and what was gone meanwhile; "?" and why it was not read to its end; "~" and what
  * does not answer; "-" and what the task lacked for it.
  */
 void exec_digest_text(const struct exec_digest *digest, const char *path,
@@ -49,10 +50,16 @@ void exec_digest_text(const struct exec_digest *digest, const char *path,
 bool exec_digest_is(const char *value);
 
 /*
+ * PATHS (COUNT of them) as a value that tells one list from another, however long they
+ * are: "HASH PATH PATH...".
+ */
+void exec_digest_list(const char *const *paths, uint32_t count, char *text, size_t size);
+
+/*
  * Writes into TEXT the first few files of tree NUMBER that are not the same in the
- * listings OURS and THEIRS: "a.py, b.yaml (missing there), ...". "" when these tell of
- * none. THEIRS may have been cut, and then does not end with a line feed: what would come
- * behind is not missing.
+ * listings OURS, of the node NODE, and THEIRS: "a.py, b.yaml (only on node1), c.py (not
+ * on node1), ...". "" when these tell of none. THEIRS may have been cut, and then does
+ * not end with a line feed: what would come behind is not missing.
  */
 void exec_digest_compare(const char *ours, const char *theirs, uint32_t number,
-			 char *text, size_t size);
+			 const char *node, char *text, size_t size);

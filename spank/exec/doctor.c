@@ -187,11 +187,15 @@ static void put_binding(const struct patient *patient, FILE *out)
 static void put_trees(struct patient *patient, FILE *out)
 {
 	const uint32_t count = patient->doctor->trees_count;
-	struct exec_digest *digests = calloc(count, sizeof(*digests));
+	struct exec_digest *digests = calloc(count + 1, sizeof(*digests));
 	char key[32], text[512];
 	size_t size;
 	FILE *listing = digests ? open_memstream(&patient->listing, &size) : NULL;
 
+	if (count) {
+		exec_digest_list(patient->doctor->trees, count, text, sizeof(text));
+		exec_record_put(out, "trees", "%s", text);
+	}
 	if (!listing) {
 		free(digests);
 		return;
@@ -306,7 +310,7 @@ static char *fetch_listing(const struct patient *patient, uint32_t rank)
 /* The first rank whose node has another TREE than rank 0's; NTASKS: there is none. */
 static uint32_t find_other(const struct exec_world *world, uint32_t tree)
 {
-	const char *ours;
+	const char *list = exec_record_text(&world->records[0], "trees"), *ours;
 	uint32_t rank;
 	char key[32];
 
@@ -317,7 +321,8 @@ static uint32_t find_other(const struct exec_world *world, uint32_t tree)
 	for (rank = 0; rank < world->ntasks; rank++) {
 		const char *value = exec_record_get(&world->records[rank], key);
 
-		if (value && exec_digest_is(value) && strcmp(value, ours) != 0)
+		if (value && exec_digest_is(value) && strcmp(value, ours) != 0 &&
+		    strcmp(exec_record_text(&world->records[rank], "trees"), list) == 0)
 			break;
 	}
 	return rank;
@@ -348,7 +353,9 @@ static void find_differences(const struct patient *patient,
 		}
 		if (!listing)
 			continue;
-		exec_digest_compare(patient->listing, listing, tree, text, sizeof(text));
+		exec_digest_compare(patient->listing, listing, tree,
+				    patient->facts.node ? patient->facts.node : "rank 0",
+				    text, sizeof(text));
 		launch_make_printable(text);
 		differences[tree] = strdup(text);
 	}

@@ -87,9 +87,12 @@ enum id {
 	SHM_SMALL,
 	SHM_LOW,
 	TREE_UNREADABLE,
+	TREE_FORBIDDEN,
 	TREE_STALLED,
 	TREE_DIFFERS,
+	TREES_OTHER,
 	TREE_LARGE,
+	TREE_CHANGING,
 	NODES_IDLE,
 	KERNEL_DIFFERS,
 	LIBC_DIFFERS,
@@ -303,6 +306,13 @@ const struct exec_rule exec_rules[] = {
 			     "only on the node where they were made",
 			     "put them where all nodes see them, or copy them first: "
 			     "sbcast, srun cp"},
+	[TREE_FORBIDDEN] =
+		{"tree-forbidden", EXEC_ERROR,
+		 "the user of the job may not read it there: its mode, the "
+		 "user's groups on that node, or a credential (Kerberos) that "
+		 "the job has not",
+		 "chmod or chgrp, and compare what id says on the nodes; leave "
+		 "out what no run reads: --tree may be repeated"},
 	[TREE_STALLED] = {"tree-stalled", EXEC_ERROR,
 			  "its file server is down or has too much to do, or the mount "
 			  "there is stale",
@@ -312,8 +322,18 @@ const struct exec_rule exec_rules[] = {
 			  "a local copy that is older, or a shared file system that "
 			  "has not caught up",
 			  "copy it again to all nodes, or use one that they share"},
+	[TREES_OTHER] = {"trees-other", EXEC_ERROR,
+			 "the tasks were started with different --tree options",
+			 "give all tasks the same, in one order; a path that each shell "
+			 "would make up for itself is to be written out"},
 	[TREE_LARGE] = {"tree-large", EXEC_WARNING, "data lies among the code",
 			"name the folders that have code: --tree may be repeated"},
+	[TREE_CHANGING] =
+		{"tree-changing", EXEC_WARNING,
+		 "something writes there: logs, checkpoints or caches lie among "
+		 "the code, or a copy is still under way",
+		 "name the folders that have code (--tree may be repeated), and "
+		 "wait for what fills them"},
 	[NODES_IDLE] = {"nodes-idle", EXEC_WARNING,
 			"srun was given fewer nodes or tasks than the job has",
 			"leave -N and -n to the job's header"},
@@ -1558,6 +1578,57 @@ static void find_different(struct judge *judge)
 	free(sayings);
 }
 
+/* Why a tree is not known, by the first character: see exec_digest_text(). */
+static void find_unread(struct judge *judge, const struct exec_record *node,
+			const char *path, const char *value)
+{
+	static const struct {
+		char mark;
+		enum id id;
+		const char *verb;
+	} marks[] = {
+		{'!', TREE_UNREADABLE, ""},
+		{'#', TREE_FORBIDDEN, ""},
+		{'~', TREE_STALLED, ""},
+		{'-', NOT_TESTED, " was not compared"},
+		{'?', TREE_LARGE, " was not compared"},
+		{'*', TREE_CHANGING, " was not compared"},
+	};
+
+	for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
+		if (*value == marks[i].mark)
+			found(judge, marks[i].id, node_of(node), "%s%s: %s", path,
+			      marks[i].verb, value + 1);
+	}
+}
+
+/* Whether NODE was told to read the trees that rank 0's was. */
+static bool has_same_trees(const struct judge *judge, const struct exec_record *node)
+{
+	return strcmp(exec_record_text(node, "trees"),
+		      exec_record_text(judge->nodes[0], "trees")) == 0;
+}
+
+/* Behind the hash; see exec_digest_list(). */
+static const char *names_of(const struct exec_record *node)
+{
+	const char *list = exec_record_text(node, "trees");
+	const char *names = strchr(list, ' ');
+
+	return names ? names + 1 : "none";
+}
+
+static void find_other_trees(struct judge *judge)
+{
+	for (uint32_t i = 0; i < judge->nodes_count; i++) {
+		if (!has_same_trees(judge, judge->nodes[i]))
+			found(judge, TREES_OTHER, node_of(judge->nodes[i]),
+			      "was to read %s, and %s %s, so these were not compared",
+			      names_of(judge->nodes[i]), node_of(judge->nodes[0]),
+			      names_of(judge->nodes[0]));
+	}
+}
+
 static void find_tree(struct judge *judge, uint32_t tree)
 {
 	const struct exec_world *world = judge->world;
@@ -1572,18 +1643,9 @@ static void find_tree(struct judge *judge, uint32_t tree)
 		const struct exec_record *node = judge->nodes[i];
 		const char *value = exec_record_text(node, key);
 
-		if (*value == '!')
-			found(judge, TREE_UNREADABLE, node_of(node), "%s: %s", path,
-			      value + 1);
-		else if (*value == '~')
-			found(judge, TREE_STALLED, node_of(node), "%s: %s", path,
-			      value + 1);
-		else if (*value == '-')
-			found(judge, NOT_TESTED, node_of(node), "%s was not compared: %s",
-			      path, value + 1);
-		else if (*value == '?')
-			found(judge, TREE_LARGE, node_of(node), "%s was not compared: %s",
-			      path, value + 1);
+		if (!has_same_trees(judge, node))
+			continue;
+		find_unread(judge, node, path, value);
 		if (!exec_digest_is(expected) || !exec_digest_is(value) ||
 		    strcmp(value, expected) == 0)
 			continue;
@@ -1687,6 +1749,7 @@ void exec_judge(struct exec_verdict *verdict, const struct exec_world *world)
 			rules[i](&judge);
 		if (judge.nodes_count) {
 			find_different(&judge);
+			find_other_trees(&judge);
 			for (uint32_t tree = 0; tree < world->trees_count; tree++)
 				find_tree(&judge, tree);
 		}

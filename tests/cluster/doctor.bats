@@ -693,12 +693,19 @@ driver()
 	finds
 	on node2 sh -c 'cd /tmp/code && echo 9 >lib/model.py && echo >extra.py && rm train.py'
 	examine 1 srun "${step[@]}" srank doctor --tree /tmp/code/conf.py --tree /tmp/code
-	finds 'error: node2: /tmp/code is not what it is on node1: /tmp/code/extra.py (only there), /tmp/code/lib/model.py, /tmp/code/train.py (missing there) [[]tree-differs]'
+	finds 'error: node2: /tmp/code is not what it is on node1: /tmp/code/extra.py (not on node1), /tmp/code/lib/model.py, /tmp/code/train.py (only on node1) [[]tree-differs]'
 	examine 1 srun --mpi=none "${step[@]:${#mpi[@]}}" srank doctor --tree /tmp/code
-	finds 'error: node2: /tmp/code is not what it is on node1: /tmp/code/extra.py (only there), /tmp/code/lib/model.py, /tmp/code/train.py (missing there) [[]tree-differs]'
+	finds 'error: node2: /tmp/code is not what it is on node1: /tmp/code/extra.py (not on node1), /tmp/code/lib/model.py, /tmp/code/train.py (only on node1) [[]tree-differs]'
 	on node2 rm -r /tmp/code
 	examine 1 srun "${step[@]}" srank doctor --tree /tmp/code
 	finds 'error: node2: /tmp/code: No such file or directory [[]tree-unreadable]'
+	# What is there for others alone.
+	on node2 sh -c 'mkdir -p /tmp/code && echo >/tmp/code/key && chmod 0600 /tmp/code/key'
+	examine 1 srun "${step[@]}" srank doctor --tree /tmp/code
+	finds 'error: node2: /tmp/code: /tmp/code/key: Permission denied [[]tree-forbidden]'
+	examine 1 srun "${step[@]}" sh -c 'exec srank doctor --tree "/tmp/code$SLURM_NODEID"'
+	finds 'error: node1: /tmp/code0: No such file or directory [[]tree-unreadable]' \
+		'error: node2: was to read /tmp/code1, and node1 /tmp/code0, so these were not compared [[]trees-other]'
 }
 
 # Who opens a file under another's lease waits until it is given up, as for a file server that does

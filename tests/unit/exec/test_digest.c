@@ -97,7 +97,7 @@ static void trees_are_compared(void **state)
 	assert_int_equal(chmod("code/lib.py", 0600), 0);
 	after = digest("code", &second);
 	assert_int_equal(first.hash, second.hash);
-	exec_digest_compare(before, after, 0, text, sizeof(text));
+	exec_digest_compare(before, after, 0, "node1", text, sizeof(text));
 	assert_string_equal(text, "");
 	free(after);
 	/* Contents, names and links do. */
@@ -105,21 +105,21 @@ static void trees_are_compared(void **state)
 	assert_int_equal(rename("code/lib/z.py", "code/lib/y.py"), 0);
 	after = digest("code", &second);
 	assert_int_not_equal(first.hash, second.hash);
-	exec_digest_compare(before, after, 0, text, sizeof(text));
-	assert_string_equal(text, "code/lib/y.py (only there), code/lib/z.py (missing "
-				  "there), code/train.py");
-	exec_digest_compare(before, after, 1, text, sizeof(text));
+	exec_digest_compare(before, after, 0, "node1", text, sizeof(text));
+	assert_string_equal(text, "code/lib/y.py (not on node1), code/lib/z.py (only on "
+				  "node1), code/train.py");
+	exec_digest_compare(before, after, 1, "node1", text, sizeof(text));
 	assert_string_equal(text, "");
 	/* More than three are not named. */
-	exec_digest_compare(before, "", 0, text, sizeof(text));
-	assert_string_equal(text, "code/lib/z.py (missing there), code/lib.py (missing "
-				  "there), code/link (missing there), ...");
+	exec_digest_compare(before, "", 0, "node1", text, sizeof(text));
+	assert_string_equal(text, "code/lib/z.py (only on node1), code/lib.py (only on "
+				  "node1), code/link (only on node1), ...");
 	/* Behind the end of one that was cut none is missing. */
 	exec_digest_compare(before, "0 cbf29ce484222325 code/lib/z.py\n0 af63dc4c8601", 0,
-			    text, sizeof(text));
+			    "node1", text, sizeof(text));
 	assert_string_equal(text, "");
-	exec_digest_compare(before, "0 zz\nnonsense\n0 0123456789abcdef\n\n0 ", 0, text,
-			    16);
+	exec_digest_compare(before, "0 zz\nnonsense\n0 0123456789abcdef\n\n0 ", 0,
+			    "node1", text, 16);
 	free(after);
 	free(before);
 	free(digest("code/lib.py", &first));
@@ -240,8 +240,16 @@ static const struct {
 	bool told;
 } texts[] = {
 	{{.hash = 0xabc, .files = 2, .bytes = 3}, "0000000000000abc 2 3", true},
-	{{.error = -EACCES, .fault = "code"}, "!Permission denied", false},
-	{{.error = -EACCES, .fault = "code/a"}, "!code/a: Permission denied", false},
+	{{.error = -EACCES, .fault = "code"}, "#Permission denied", false},
+	{{.error = -EACCES, .fault = "code/a"}, "#code/a: Permission denied", false},
+	{{.error = -EPERM, .fault = "code/a"}, "#code/a: Operation not permitted", false},
+	{{.error = -ENOENT, .fault = "code"}, "!No such file or directory", false},
+	{{.error = -ENOENT, .fault = "code/a"},
+	 "*code/a: gone while the tree was read",
+	 false},
+	{{.error = -ENOTDIR, .fault = "code"}, "!Not a directory", false},
+	{{.error = -EIO, .fault = "code/a"}, "~code/a: Input/output error", false},
+	{{.error = -ESTALE, .fault = "code"}, "~Stale file handle", false},
 	{{.error = -EMFILE, .fault = "code/a"}, "-code/a: Too many open files", false},
 	{{.error = -ENOMEM, .fault = "code"}, "-Cannot allocate memory", false},
 	{{.error = -EFBIG, .fault = "code/a"}, "?it has more than 100000 files", false},
@@ -260,6 +268,25 @@ static void digests_as_text(void **state)
 	assert_false(exec_digest_is(""));
 }
 
+/* However long they are, and where one ends. */
+static void lists_as_text(void **state)
+{
+	static const char *const whole[] = {"code", "conf"};
+	static const char *const turned[] = {"conf", "code"};
+	static const char *const joined[] = {"code conf"};
+	char text[64], other[64];
+
+	exec_digest_list(whole, 2, text, sizeof(text));
+	assert_string_equal(text + 16, " code conf");
+	exec_digest_list(turned, 2, other, sizeof(other));
+	assert_string_equal(other + 16, " conf code");
+	exec_digest_list(joined, 1, other, sizeof(other));
+	assert_string_equal(other + 16, " code conf");
+	assert_string_not_equal(text, other);
+	exec_digest_list(whole, 2, text, 20);
+	assert_string_equal(text + 16, " co");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -268,6 +295,7 @@ int main(void)
 		cmocka_unit_test(a_folder_of_many_files),
 		cmocka_unit_test(a_tree_without_time),
 		cmocka_unit_test(digests_as_text),
+		cmocka_unit_test(lists_as_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -292,6 +292,21 @@ static const struct {
 	 "error b: code is not what it is on a: train.py [tree-differs]\n"},
 	{{"tree.0=1234 2 3\n", NULL, "tree.0=!No such file\n"},
 	 "error b: code: No such file [tree-unreadable]\n"},
+	{{"tree.0=1234 2 3\n", NULL, "tree.0=#code/x: no\n"},
+	 "error b: code: code/x: no [tree-forbidden]\n"},
+	{{"tree.0=1234 2 3\n", NULL, "tree.0=*code/x: gone\n"},
+	 "warning b: code was not compared: code/x: gone [tree-changing]\n"},
+	/* Of another list nothing is said, but that it is another one. */
+	{{"trees=12 code\ntree.0=1234 2 3\n", NULL,
+	  "trees=34 conf data\ntree.0=5678 2 3\n"},
+	 "error b: was to read conf data, and a code, so these were not compared "
+	 "[trees-other]\n"},
+	{{"trees=12 code\ntree.0=1234 2 3\n"},
+	 "error b: was to read none, and a code, so these were not compared "
+	 "[trees-other]\n"},
+	{{"trees=12 code\ntree.0=1234 2 3\n", NULL,
+	  "trees=12 code\ntree.0=1234 2 3\n"},
+	 ""},
 	{{"tree.0=1234 2 3\n", NULL, "tree.0=~code/x: no answer\n"},
 	 "error b: code: code/x: no answer [tree-stalled]\n"},
 	{{"tree.0=1234 2 3\n", NULL, "tree.0=-Too many open files\n"},
