@@ -86,7 +86,7 @@ void check_import_scalar(FILE *out, const char *text)
 /* Begins the line of KEY in SECTION, "" for the top. */
 void check_import_key(struct import *import, const char *section, const char *name)
 {
-	if (import->section != section && *section)
+	if (strcmp(import->section, section) != 0 && *section)
 		fprintf(import->out, "%s:\n", section);
 	import->section = section;
 	fprintf(import->out, "%s%s: ", *section ? "  " : "", name);
@@ -370,9 +370,9 @@ static int64_t on_each(struct import *import, enum check_quantity quantity, int6
 static bool is_rendezvous(const char *name)
 {
 	static const char *const names[] = {
-		"MASTER_ADDR", "MASTER_PORT",      "RANK",
-		"WORLD_SIZE",  "LOCAL_RANK",       "NODE_RANK",
-		"NNODES",      "LOCAL_WORLD_SIZE", "SRUN_CPUS_PER_TASK",
+		"MASTER_ADDR",        "MASTER_PORT", "RANK",   "WORLD_SIZE",
+		"LOCAL_RANK",         "NODE_RANK",   "NNODES", "LOCAL_WORLD_SIZE",
+		"SRUN_CPUS_PER_TASK", "SRANK",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
@@ -415,8 +415,12 @@ static bool is_mmdet(const struct check_launch *launch)
 	       launch->arguments[0].constant && ends(launch->arguments[0].text, ".py");
 }
 
-const char *check_import_launcher(const struct check_launch *launch)
+const char *check_import_launcher(const struct import *import)
 {
+	const struct check_launch *launch = import->launch;
+
+	if (import->named)
+		return import->named;
 	if (launch->tool == CHECK_TORCHRUN || launch->tool == CHECK_TORCH_LAUNCH)
 		return "torchrun";
 	if (launch->tool == CHECK_ACCELERATE)
@@ -427,11 +431,13 @@ const char *check_import_launcher(const struct check_launch *launch)
 		return "horovod";
 	if (is_mmdet(launch))
 		return "mmengine";
-	if (launch->step && (launch->step->kind == CHECK_STEP_MPIRUN ||
-			     (launch->step->mpi && launch->step->mpi->value &&
-			      strcmp(launch->step->mpi->value, "none") != 0)))
+	/* srank exec takes PMIx for itself, and is not for programs of MPI. */
+	if (!import->exec && launch->step &&
+	    (launch->step->kind == CHECK_STEP_MPIRUN ||
+	     (launch->step->mpi && launch->step->mpi->value &&
+	      strcmp(launch->step->mpi->value, "none") != 0)))
 		return "mpi";
-	if (launch->tool == CHECK_PROGRAM)
+	if (!import->exec && launch->tool == CHECK_PROGRAM)
 		return "mpi";
 	if (launch->setting[CHECK_KEY_STRATEGY].name ||
 	    launch->setting[CHECK_KEY_DEVICES].name)
@@ -972,6 +978,7 @@ static void launcher_options(struct import *import)
 	}
 	if (is_launcher(launch) && launch->setting[CHECK_KEY_NNODES].name &&
 	    launch->setting[CHECK_KEY_NNODES].value.constant &&
+	    import->settings.elastic_max == 0 &&
 	    strchr(launch->setting[CHECK_KEY_NNODES].value.text, ':'))
 		check_import_say(import, "rendezvous", "elastic",
 				 launch->setting[CHECK_KEY_NNODES].value.text);
@@ -1130,6 +1137,7 @@ static void look_around(struct import *import)
 {
 	const struct check_launch *launch = import->launch;
 	const struct check_command *inner = launch->command, *command = inner->parent;
+	const struct check_command *below = NULL; /* what srank exec becomes */
 
 	for (; command && command->tool != CHECK_SRUN && !is_starter(command->tool);
 	     inner = command, command = command->parent) {
@@ -1139,6 +1147,11 @@ static void look_around(struct import *import)
 		case CHECK_CONTAINER:
 			known = !import->container && is_container(command);
 			import->container = known ? command : import->container;
+			break;
+		case CHECK_SRANK:
+			known = check_srank_executes(command);
+			import->exec = command;
+			below = inner;
 			break;
 		case CHECK_SHELL_TOOL:
 			known = !does_more(import, inner->shell) &&
@@ -1159,6 +1172,10 @@ static void look_around(struct import *import)
 		return;
 	import->container = NULL;
 	import->whole = inner;
+	if (import->exec && inner == import->exec)
+		import->whole = below;
+	else
+		import->exec = NULL;
 	if (is_stripped(launch))
 		check_import_refuse(
 			import, import->odd->range,
@@ -1273,6 +1290,8 @@ static bool is_superfluous(const struct import *import, const struct shell_node 
 	const struct check_model *model = import->model;
 	bool any = false;
 
+	if (check_import_is_made(model, node->range))
+		return true;
 	if (node->kind != SHELL_COMMAND)
 		return false;
 	for (size_t i = 0; i < model->assignments_count; i++) {
@@ -1364,6 +1383,11 @@ static void block(struct import *import, const char *name, bool *begun,
 			memchr(text + range.begin, '\n', range.end - range.begin);
 		const uint32_t end = stop ? (uint32_t)(stop - text) : range.end;
 
+		if (check_import_is_remark(import->model,
+					   (struct script_range){range.begin, end})) {
+			range.begin = end + 1;
+			continue;
+		}
 		if (is_late_directive(import->model, range.begin)) {
 			check_import_note(
 				import, (struct script_range){range.begin, end},
@@ -1391,7 +1415,8 @@ static bool may_fail(const struct import *import, const struct shell_node *node)
 		"echo",   "set", "ulimit", "unset", "umask", "date",   "spack", "mamba",
 	};
 
-	if (import->launch->command->errexit || node->kind == SHELL_FUNCTION)
+	if (import->launch->command->errexit || node->kind == SHELL_FUNCTION ||
+	    check_import_is_ours(import->model))
 		return false;
 	if (node->kind != SHELL_COMMAND || node->link != SHELL_THEN)
 		return true;
@@ -1452,6 +1477,24 @@ static void exports(struct import *import, bool *begun)
 	}
 }
 
+/* RUN without the remark at its end, which srank gen writes in front of the step. */
+static void cut_remark(const struct check_model *model, struct script_range *run)
+{
+	const char *text = model->source.text;
+
+	while (check_import_is_ours(model)) {
+		uint32_t end = run->end, start;
+
+		while (end > run->begin && isspace((unsigned char)text[end - 1]))
+			end--;
+		for (start = end; start > run->begin && text[start - 1] != '\n'; start--)
+			;
+		if (start == end || start == run->begin || text[start] != '#')
+			return;
+		run->end = start;
+	}
+}
+
 /* The commands before the one that holds AT, or behind it. */
 static void around(struct import *import, const char *name, uint32_t at, bool before)
 {
@@ -1474,6 +1517,8 @@ static void around(struct import *import, const char *name, uint32_t at, bool be
 		/* Neighbours make one block, with the remarks between them. */
 		if (here || before != (node->range.begin < at) ||
 		    is_superfluous(import, node)) {
+			if (here && before)
+				cut_remark(model, &run);
 			block(import, name, &begun, run);
 			run = (struct script_range){0, 0};
 			continue;
@@ -1730,16 +1775,20 @@ static void write_spec(struct import *import)
 
 	import->node_shape = is_launcher(launch);
 	look_around(import);
+	check_import_settings(import, is_stripped(launch));
 	if (is_refused(import, command))
 		return;
 	header(import, "");
-	check_import_say(import, "", "launcher", check_import_launcher(launch));
+	check_import_say(import, "", "launcher", check_import_launcher(import));
+	if (import->exec)
+		check_import_say(import, "", "plugin", "exec");
 	run(import);
 	resources(import);
 	header(import, "batch");
 	extra(import);
 	if (is_stripped(launch))
 		launcher_options(import);
+	check_import_told(import, "rendezvous");
 	container(import);
 	check_import_step(import);
 	around(import, "setup", at, true);

@@ -49,6 +49,7 @@ static void binding(struct import *import)
 	const struct check_step *step = launch->step;
 	const struct check_assignment *rank = launch->command->sees[CHECK_LOCAL_RANK];
 	const bool masked = masks_itself(launch);
+	const bool told = check_import_told(import, "binding");
 	const struct script_use *use;
 	struct check_number number = {0};
 
@@ -65,13 +66,13 @@ static void binding(struct import *import)
 					  use->value ? use->value : "");
 		return;
 	}
-	if (exactly(&step->amount[CHECK_GPUS_PER_NODE].number) == 0)
+	if (told || exactly(&step->amount[CHECK_GPUS_PER_NODE].number) == 0)
 		return;
 	check_import_say(import, "binding", "gpus", "mask");
 	/* The one index that there is, unless the script has another use for the rank. */
 	if (rank && !rank->unset)
 		number = check_value_number(import->model, &rank->value);
-	if (strcmp(check_import_launcher(launch), "mpi") != 0 &&
+	if (strcmp(check_import_launcher(import), "mpi") != 0 &&
 	    (!rank || rank->unset || exactly(&number) == 0)) {
 		check_import_key(import, "binding", "local");
 		fputs("0\n", import->out);
@@ -90,14 +91,13 @@ enum fate {
 	EXPORT,
 	BINDING,
 	NOTHING, /* a step within a job takes no notice of it */
-	SPEC,    /* other keys of the spec say it */
 	REFUSED,
 };
 
 static const struct {
 	const char *option;
 	enum fate fate;
-	const char *text; /* KEY, COMMON: the key; SPEC: what says it */
+	const char *text; /* KEY: the key */
 } options[] = {
 	{"nodes", MODEL, NULL},
 	{"ntasks", MODEL, NULL},
@@ -126,7 +126,7 @@ static const struct {
 	{"account", NOTHING, NULL},
 	{"qos", NOTHING, NULL},
 	{"network", NOTHING, NULL},
-	{"srank", SPEC, "launcher, binding and rendezvous say it"},
+	{"srank", MODEL, NULL}, /* import_srank.c has it */
 	{"multi-prog", REFUSED, NULL},
 };
 
@@ -170,9 +170,12 @@ static bool has_all(const char *list)
 
 static void mpi(struct import *import, const struct script_use *use)
 {
-	if (strcmp(check_import_launcher(import->launch), "mpi") == 0)
+	const bool none = !use->value || strcmp(use->value, "none") == 0;
+
+	/* With srank exec the ranks meet by it. */
+	if (strcmp(check_import_launcher(import), "mpi") == 0 || (import->exec && !none))
 		check_import_say(import, "srun", "mpi", use->value ? use->value : "");
-	else if (!use->value || strcmp(use->value, "none") != 0)
+	else if (!none)
 		left_out(import, use, "PMI is for programs of MPI; srun.mpi says it");
 }
 
@@ -201,9 +204,6 @@ static void one_key(struct import *import, const struct script_use *use)
 		break;
 	case NOTHING:
 		left_out(import, use, "a step takes no notice of it");
-		break;
-	case SPEC:
-		left_out(import, use, text);
 		break;
 	case REFUSED:
 		check_import_refuse(import, use->range,
@@ -254,7 +254,7 @@ static void srun(struct import *import, const struct check_step *step)
 		    check_step_find(step, use->option->name) == use)
 			one_key(import, use);
 	}
-	if (!step->mpi && strcmp(check_import_launcher(import->launch), "mpi") == 0)
+	if (!step->mpi && strcmp(check_import_launcher(import), "mpi") == 0)
 		check_import_note(import, step->command->range,
 				  "srun has no --mpi here, and with launcher mpi it gets "
 				  "--mpi=pmix: srun.mpi says another");
@@ -381,7 +381,7 @@ void check_import_step(struct import *import)
 			continue;
 		starter(import, command);
 		if (command->tool == CHECK_MPIRUN &&
-		    strcmp(check_import_launcher(launch), "mpi") == 0)
+		    strcmp(check_import_launcher(import), "mpi") == 0)
 			check_import_note(
 				import, command->range,
 				"srun --mpi=pmix starts the ranks in place of %s, "

@@ -644,7 +644,7 @@ tells() {
 	tells '--export=A,B of srun was left out: the ranks of a spec have the whole environment' 5
 	tells '--network=ib of srun was left out: a step takes no notice of it' 5
 	tells '--partition=gpu of srun was left out: a step takes no notice of it' 5
-	tells '--srank=torch,gpus=mask of srun was left out' 5
+	grep -qx 'export SRANK=torch,gpus=mask' out.sbatch
 	grep -qF -- '--kill-on-bad-exit=0 --export=ALL' out.sbatch
 	# What the header says as well is in the spec already.
 	job '#SBATCH --mem=4G' 'srun --mem=4G -K --export=ALL --mpi=none python t.py'
@@ -877,4 +877,52 @@ tells() {
 	run srank check job.sbatch
 	[[ $output != *mpi-not-needed* && $output != *one-node-launcher* && $output != *node-rank* ]]
 	[[ $(sed 's/srank exec -l torchrun//' job.sbatch | srank check -) == *mpi-not-needed* ]]
+}
+
+@test "import: srank exec and what it is told are keys of the spec" {
+	local header='#SBATCH --nodes=2 --ntasks-per-node=4 --gpus-per-node=4 --cpus-per-task=4'
+	printf '%s\n' '#!/bin/bash' "$header" 'srun -c 4 --mpi=pmix srank exec -l torch python t.py --lr 1' >job.sbatch
+	imports 'launcher: torch' 'plugin: exec' '  script: t.py' '  args: ["--lr", 1]' '  mpi: pmix'
+	[[ ! -s said ]] || { cat said && return 1; }
+	grep -q 'srank exec --launcher torch -- ' out.sbatch
+	refute grep -q 'srank exec.*srank exec' out.sbatch
+	# Each option is a key, or told.
+	printf '%s\n' '#!/bin/bash' "$header" 'export SRANK=verbose,busy=warn' \
+		'srun --mpi=pmix srank exec --launcher=jax -g mask --port 23456 --addr ip --srank local=0,omp=keep --timeout 9 --no-pmix -- ./run' >job.sbatch
+	imports 'launcher: jax' 'plugin: exec' '  command: ["./run"]' '  gpus: mask' '  local: "0"' \
+		'  omp_threads: keep' '  port: 23456' '  addr: ip' '  busy: warn' '  verbose: "on"'
+	tells '--timeout of srank exec was left out: a spec has no key for it' 4
+	tells '--no-pmix of srank exec was left out: a spec has no key for it' 4
+	refute grep -q SRANK job.yaml
+	# The launcher that the command names is the one.
+	printf '%s\n' '#!/bin/bash' '#SBATCH --nodes=2 --ntasks-per-node=1 --gpus-per-node=4 --cpus-per-task=16' \
+		'srun --mpi=pmix srank exec -l accelerate torchrun --nproc_per_node=4 t.py' >job.sbatch
+	imports 'launcher: torchrun' 'plugin: exec' '  script: t.py'
+	tells 'the launcher is torchrun, as the command says, and not accelerate' 3
+	sed -i 's/-l accelerate torchrun --nproc_per_node=4/-l torchrun python/; s/gpus-per-node=4/gpus-per-node=1/' job.sbatch
+	refuses 'the command does not start torchrun'
+	# What stands between stays; without a launcher the program says which.
+	printf '%s\n' '#!/bin/bash' "$header" 'srun --mpi=pmix srank exec numactl -N 0 python t.py' >job.sbatch
+	imports 'launcher: torch' 'plugin: exec' '  command: [numactl, "-N", "0", python, t.py]'
+	printf '%s\n' '#!/bin/bash' "$header" 'srun --mpi=pmix srank exec -l torhc python t.py' >job.sbatch
+	imports 'launcher: torch'
+	tells 'torhc was left out: torhc: no such key or launcher; did you mean torch?' 3
+}
+
+@test "import of what gen has written, and gen again: the same script" {
+	local spec means
+	for spec in "$top"/docs/examples/yolox-*.yaml; do
+		for means in require exec; do
+			srank gen "$spec" -s "plugin=$means" -s binding.gpus=mask -s rendezvous.port=23456 >first.sbatch
+			srank import first.sbatch >again.yaml
+			refute grep -q setup again.yaml
+			srank gen again.yaml -s "plugin=$means" >second.sbatch
+			diff <(grep -v '^# \(Made by\|Again:\)' first.sbatch) <(grep -v '^# \(Made by\|Again:\)' second.sbatch)
+			# Code of the user's is kept, and nothing else.
+			srank gen "$spec" -s "plugin=$means" -s 'setup=cd x || exit' -s env.A=1 >third.sbatch
+			srank import third.sbatch >again.yaml
+			[[ $(sed '1,/^setup:/d' again.yaml | grep -v '^ *$') == "$(printf '%s\n' '  - |' \
+				'    export A=1' '    cd x || exit')" ]] || { cat again.yaml && return 1; }
+		done
+	done
 }
