@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
 /* Where a key of the plugin's settings stands in a spec. */
 static const struct {
 	const char *key, *section, *name;
@@ -120,7 +122,7 @@ bool check_import_told(struct import *import, const char *section)
 	bool told = false;
 
 	launch_settings_init(&usual);
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+	for (size_t i = 0; i < COUNT(places); i++) {
 		const struct launch_key *key = find_key(places[i].key);
 		char had[512], has[512];
 		const char *value;
@@ -140,14 +142,23 @@ bool check_import_told(struct import *import, const char *section)
 
 /* ---- what srank gen has written ---- */
 
-/* templates/prologue.mustache, guard.mustache and environment.mustache. */
-static const char *const starts[] = {
-	"set -eo pipefail",
-	"trap 'echo \"srank: line $LINENO failed with exit code $?: $BASH_COMMAND\" >&2' "
-	"ERR",
-	"case \"$(srun --help 2>&1)\" in\n*--srank*) ;;\n*)\n\techo \"srank: ",
+/*
+ * How commands of templates/prologue.mustache, guard.mustache and means.mustache begin,
+ * and, unless NULL, what they have in them.
+ */
+static const struct {
+	const char *start, *within;
+} made[] = {
+	{"set -eo pipefail", NULL},
+	{"trap 'echo \"srank: line $LINENO failed with exit code $?: $BASH_COMMAND\" "
+	 ">&2' ERR",
+	 NULL},
+	{"case \"$(srun --help 2>&1)\" in\n*--srank*) ;;\n", "echo \"srank: "},
+	{"srank_means=$(\n\tcat <<'MEANS'\n", NULL},
+	{"if ! srun --kill-on-bad-exit=0 ", "sh -c \"$srank_means\"; then\n"},
 };
 
+/* Theirs and those of templates/environment.mustache. */
 static const char *const remarks[] = {
 	"# A line that fails ends the job and is named in the log. No -u: the set-up "
 	"scripts of",
@@ -155,16 +166,17 @@ static const char *const remarks[] = {
 	"# Without the plugin no task knows its rank: each torchrun would run a job of "
 	"its own, and",
 	"# other programs would wait for each other in vain.",
+	"# Is srank on all nodes? Each task is to learn from it which rank it is.",
 	"# What the plugin is to do in the tasks of the step.",
 	"# What `srank exec` is to do in the tasks of the step.",
 };
 
 bool check_import_is_ours(const struct check_model *model)
 {
-	static const char made[] = "\n# Made by srank ";
+	static const char mark[] = "\n# Made by srank ";
 	const size_t length = model->source.length < 4096 ? model->source.length : 4096;
 
-	return memmem(model->source.text, length, made, sizeof(made) - 1) != NULL;
+	return memmem(model->source.text, length, mark, sizeof(mark) - 1) != NULL;
 }
 
 bool check_import_is_made(const struct check_model *model, struct script_range range)
@@ -172,12 +184,14 @@ bool check_import_is_made(const struct check_model *model, struct script_range r
 	const char *text = model->source.text + range.begin;
 	const size_t length = range.end - range.begin;
 
-	for (size_t i = 0;
-	     i < sizeof(starts) / sizeof(*starts) && check_import_is_ours(model); i++) {
-		const size_t start = strlen(starts[i]);
+	for (size_t i = 0; i < COUNT(made) && check_import_is_ours(model); i++) {
+		const size_t start = strlen(made[i].start);
+		const char *within = made[i].within;
+		const char last = made[i].start[start - 1];
 
-		if (length >= start && strncmp(text, starts[i], start) == 0 &&
-		    (length == start || strchr("\n ", starts[i][start - 1])))
+		if (length >= start && strncmp(text, made[i].start, start) == 0 &&
+		    (length == start || last == '\n' || last == ' ') &&
+		    (!within || memmem(text, length, within, strlen(within))))
 			return true;
 	}
 	return false;
@@ -187,7 +201,7 @@ bool check_import_is_remark(const struct check_model *model, struct script_range
 {
 	const size_t length = line.end - line.begin;
 
-	for (size_t i = 0; i < sizeof(remarks) / sizeof(*remarks); i++) {
+	for (size_t i = 0; i < COUNT(remarks); i++) {
 		if (strlen(remarks[i]) == length &&
 		    strncmp(model->source.text + line.begin, remarks[i], length) == 0)
 			return check_import_is_ours(model);

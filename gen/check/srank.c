@@ -228,7 +228,7 @@ static void words(struct rules *rules, const struct check_command *command)
 	const struct check_value *sub = &command->words[1];
 	struct check_srank_use use;
 	const char *near;
-	bool lacks = false;
+	bool needless = false; /* it is told of something else, or starts none */
 	size_t at = 2;
 
 	if (!sub->constant)
@@ -238,10 +238,13 @@ static void words(struct rules *rules, const struct check_command *command)
 			continue;
 		while (check_srank_next(command, &at, &use)) {
 			option(rules, command, &use);
-			lacks |= use.lacks;
+			/* --srank=help starts none. */
+			needless |= use.lacks ||
+				    (use.value && strcmp(use.value, "help") == 0) ||
+				    (use.name && strcmp(use.name, "help") == 0);
 		}
 		if (command_bit(command) == EXEC && at >= command->words_count &&
-		    !lacks &&
+		    !needless &&
 		    rules_tell(rules, RULE_SRANK_REFUSES, command->range,
 			       "srank exec has no program to become"))
 			rules_fix(rules, "write the program behind its options");
