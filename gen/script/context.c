@@ -785,6 +785,9 @@ int script_context(struct script_work *work, struct script_value **result)
 		   &spec->run.workdir.place);
 	add_true(root, "preflight", &spec->preflight);
 	script_value_flag(root, "doctor", !plan->launcher->bare);
+	script_value_flag(root, "task_gpus",
+			  plan->dialect == SPEC_DIALECT_GPUS_PER_TASK &&
+				  plan_value(plan, PLAN_GPUS_PER_NODE) > 0);
 	handled = add_handler(work, root);
 	/* A launcher of ranks would die of a signal that is meant for them. */
 	passed = plan->batch.signal_parts.name && plan->shape == LAUNCH_NODE;

@@ -370,6 +370,11 @@ trainer() {
 	said '^srank doctor: 1 rank'
 	said '^started'
 	rm "$(home log)"
+	# Where each task asks for its own GPUs, a node still has all that are planned.
+	echo 'gpu_dialect: gpus_per_task' >"$(home site.yaml)"
+	runs 60 --site site.yaml
+	[[ $(grep -c started "$(home log)") -eq 4 ]]
+	rm "$(home log)"
 	generated
 	as_researcher sed -i 's/gres=gpu:2/gres=gpu:1/' job.sh
 	run job_ends 60 job.sh
