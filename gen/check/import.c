@@ -1774,6 +1774,15 @@ static void write_spec(struct import *import)
 	uint32_t at = command->range.begin;
 
 	import->node_shape = is_launcher(launch);
+	if (check_import_is_off(import->model, command)) {
+		check_import_refuse(
+			import, command->range,
+			"change the spec, which the script's second line names; or "
+			"import what `srank gen -s plugin=exec` makes of it",
+			"srank gen made this script with plugin: off, and what its shell "
+			"does in each task is no part of a spec");
+		return;
+	}
 	look_around(import);
 	check_import_settings(import, is_stripped(launch));
 	if (is_refused(import, command))

@@ -71,6 +71,10 @@ bool check_import_told(struct import *import, const char *section);
 /* `srank gen` has made the script. */
 bool check_import_is_ours(const struct check_model *model);
 
+/* COMMAND, which starts the ranks, runs what `srank gen` writes for `plugin: off`. */
+bool check_import_is_off(const struct check_model *model,
+			 const struct check_command *command);
+
 /* The command at RANGE is one that `srank gen` puts into each script. */
 bool check_import_is_made(const struct check_model *model, struct script_range range);
 

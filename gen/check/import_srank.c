@@ -179,6 +179,19 @@ bool check_import_is_ours(const struct check_model *model)
 	return memmem(model->source.text, length, mark, sizeof(mark) - 1) != NULL;
 }
 
+bool check_import_is_off(const struct check_model *model,
+			 const struct check_command *command)
+{
+	/* templates/task.mustache has the text. */
+	static const char task[] = "sh -c \"$srank_task\" srank";
+	const struct script_range range =
+		command->node ? command->node->range : command->range;
+
+	return check_import_is_ours(model) &&
+	       memmem(model->source.text + range.begin, range.end - range.begin, task,
+		      sizeof(task) - 1);
+}
+
 bool check_import_is_made(const struct check_model *model, struct script_range range)
 {
 	const char *text = model->source.text + range.begin;

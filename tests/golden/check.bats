@@ -925,4 +925,9 @@ tells() {
 				'    export A=1' '    cd x || exit')" ]] || { cat again.yaml && return 1; }
 		done
 	done
+	for spec in yolox-2x8 lr-sweep; do
+		srank gen "$top/docs/examples/$spec.yaml" -s plugin=off >job.sbatch
+		refuses 'srank gen made this script with plugin: off'
+		[[ $(grep -c ': error: ' said) -eq 1 ]]
+	done
 }
