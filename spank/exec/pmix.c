@@ -393,15 +393,6 @@ static pmix_value_t *look(struct exec_pmix *pmix, uint32_t rank, const char *key
 		       : NULL;
 }
 
-bool exec_pmix_has(struct exec_pmix *pmix, uint32_t rank, const char *key)
-{
-	pmix_value_t *value = look(pmix, rank, key);
-
-	if (value)
-		release(value);
-	return value != NULL;
-}
-
 /* Else, with HOW, what the servers have. -ENOENT. */
 static int find(struct exec_pmix *pmix, uint32_t rank, const char *key,
 		const pmix_info_t *how, char **text)
@@ -414,6 +405,20 @@ static int find(struct exec_pmix *pmix, uint32_t rank, const char *key,
 	else
 		ask(pmix, key, how, &rank, 1, ANSWER_TIME, text);
 	return *text ? 0 : -ENOENT;
+}
+
+/*
+ * With PMIX_IMMEDIATE no server asks another one. PMIx 4 has what a fence has collected
+ * in the process, and 5 in the server.
+ */
+bool exec_pmix_has(struct exec_pmix *pmix, uint32_t rank, const char *key)
+{
+	const pmix_info_t immediate = directive(PMIX_IMMEDIATE);
+	char *text;
+	int r = find(pmix, rank, key, &immediate, &text);
+
+	free(text);
+	return r == 0;
 }
 
 /*

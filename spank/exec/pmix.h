@@ -60,7 +60,7 @@ int exec_pmix_number(struct exec_pmix *pmix, uint32_t rank, const char *key,
 		     uint32_t *number);
 int exec_pmix_text(struct exec_pmix *pmix, uint32_t rank, const char *key, char **text);
 
-/* Whether this process has the value of KEY of RANK by now, and need not ask for it. */
+/* Whether the value of KEY of RANK is on this node by now. */
 bool exec_pmix_has(struct exec_pmix *pmix, uint32_t rank, const char *key);
 
 /* Puts TEXT for others to read under KEY, once this rank has come to exec_pmix_fence().
