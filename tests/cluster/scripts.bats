@@ -232,7 +232,8 @@ trainer() {
 	generated
 	local job
 	job=$(as_researcher sbatch --parsable job.sh)
-	until_true 60 has "$job" 'Restarts=1'
+	# slurmctld looks at limits, and starts what waits, every 30 s each: PERIODIC_TIMEOUT, sched_interval.
+	until_true 120 has "$job" 'Restarts=1'
 	said 'rank 0 saved'
 	as_researcher scancel "$job"
 }
