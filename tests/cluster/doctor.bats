@@ -201,16 +201,10 @@ finds()
 	examine 1 srun "${step[@]}" ./hosts srank doctor --strict
 }
 
-@test "values that each task has of its own, and all must share" {
-	local mode
-	for mode in "${mpi[@]}" --mpi=none; do
-		# The commonest of all.
-		examine 1 srun "$mode" "${step[@]:${#mpi[@]}}" sh -c \
-			'MASTER_ADDR=$SLURMD_NODENAME exec srank doctor --timeout 2'
-		[[ $output == *'MASTER_ADDR is node2 there, and node1 on rank 0 [ranks-differ]'* ||
-			$mode == --mpi=none && $output == *ranks-missing* ]]
-	done
-	((${#mpi[@]})) || return 0
+@test "PMIx: values that each task has of its own, and all must share" {
+	# The commonest of all.
+	examine 1 srun "${step[@]}" sh -c 'MASTER_ADDR=$SLURMD_NODENAME exec srank doctor'
+	finds 'error: node2: MASTER_ADDR is node2 there, and node1 on rank 0 [[]ranks-differ]'
 	examine 1 srun "${step[@]}" sh -c \
 		'[ $SLURM_PROCID != 3 ] || export MASTER_ADDR=node4 MASTER_PORT=1; exec srank doctor'
 	finds 'error: node2: MASTER_ADDR is node4 there, and node1 on rank 0 [[]ranks-differ]' \
@@ -218,6 +212,13 @@ finds()
 	examine 1 srun "${mpi[@]}" -N2 -n2 -w node1,node2 sh -c \
 		'[ $SLURM_PROCID = 0 ] && exec srank doctor -l torch; exec srank doctor -l mpi'
 	[[ $output == *'error: node2: the launcher is mpi there, and torch on rank 0 [ranks-differ]'* ]]
+}
+
+@test "without PMIx, who has an address of its own says where it has gone" {
+	examine 1 srun --mpi=none -N2 -n2 -w node1,node2 sh -c \
+		'MASTER_ADDR=$SLURMD_NODENAME exec srank doctor --timeout 2'
+	finds 'error: 1 of 2 ranks have not reported in 2 s: 1 [[]ranks-missing]'
+	[[ $stderr == *'rank 1 on node2 does not reach rank 0 at node2 (10.42.1.2) port '* ]]
 }
 
 @test "the host's own name on the loopback interface is Gloo's trouble" {
@@ -272,9 +273,10 @@ finds()
 	finds 'error: node1 and node2: node3 (10.42.1.3), which MASTER_ADDR says while rank 0 is on node1, port 23456, takes connections, but does not answer (*) [[]silent]'
 }
 
-# What has more than 600 bytes is lost on the way of the researcher's programs to node1, as where a
-# switch takes smaller packets than the hosts send.
-@test "large messages that are lost are found, and small ones that pass do not hide them" {
+# narrow: what has more than 600 bytes is lost on the way of the researcher's programs from node2 to
+# node1, as where a switch takes smaller packets than the hosts send.
+narrow()
+{
 	local address
 	address=$(on node1 cat /sys/class/net/eth0/address)
 	# It must not answer in the place of eth0 when others ask for node2.
@@ -286,10 +288,16 @@ finds()
 		ip rule add uidrange 20001-20001 to 10.42.1.1 lookup 77" \
 		'ip rule del uidrange 20001-20001 to 10.42.1.1 lookup 77; ip link del narrow' ||
 		skip 'SKIPPED, NOT PASSED: this kernel cannot narrow a link'
-	if ((${#mpi[@]})); then
-		examine 1 srun "${step[@]}" srank doctor
-		finds 'error: node2: node1 (10.42.1.1), where rank 0 listens on port *, can be reached, but larger messages are lost (*) [[]large-messages]'
-	fi
+}
+
+@test "PMIx: large messages that are lost are found, and small ones that pass do not hide them" {
+	narrow
+	examine 1 srun "${step[@]}" srank doctor
+	finds 'error: node2: node1 (10.42.1.1), where rank 0 listens on port *, can be reached, but larger messages are lost (*) [[]large-messages]'
+}
+
+@test "without PMIx, who loses large messages says so" {
+	narrow
 	examine 1 srun --mpi=none -w node1,node2 -N2 -n2 srank doctor --timeout 2
 	finds 'error: 1 of 2 ranks have not reported in 2 s: 1 [[]ranks-missing]'
 	[[ $stderr == *'rank 1 on node2 does not reach rank 0 at node1 (10.42.1.1) port '*': large-messages; '* ]]
@@ -465,39 +473,40 @@ second()
 	[[ ! $3 ]] || broken "$1" "ip route add $3/32 via 10.42.1.${3##*.} src $2" "ip route del $3/32"
 }
 
-@test "another network than that of MASTER_ADDR is no fault where it joins the nodes" {
-	local variable value
+@test "PMIx: another network than that of MASTER_ADDR is no fault where it joins the nodes" {
+	local setting
 	second node1 10.77.0.1 10.77.0.2
 	second node2 10.77.0.2 10.77.0.1
-	for variable in NCCL GLOO; do
-		for value in fast0 eth0,fast0; do
-			# As it is known of the way to rank 0.
-			[[ $variable != NCCL || $value == fast0 ]] || continue
-			if ((${#mpi[@]})); then
-				examine 0 env "${variable}_SOCKET_IFNAME=$value" srun "${step[@]}" srank doctor --strict
-				finds
-			fi
-			examine 0 env "${variable}_SOCKET_IFNAME=$value" srun --mpi=none "${step[@]:${#mpi[@]}}" srank doctor
-			finds "warning: node1 and node2: ${variable}_SOCKET_IFNAME=$value takes fast0, and eth0 leads to rank 0 [[]interface-other]"
-		done
+	for setting in NCCL_SOCKET_IFNAME=fast0 GLOO_SOCKET_IFNAME=fast0 GLOO_SOCKET_IFNAME=eth0,fast0; do
+		examine 0 env "$setting" srun "${step[@]}" srank doctor --strict
+		finds
 	done
 	# One of the two is tried, that to which rank 0's way does not lead.
-	((${#mpi[@]} == 0)) || {
-		examine 0 env NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=fast0 srun "${step[@]}" srank doctor --strict
-		finds
-		examine 0 srun "${step[@]}" env NCCL_SOCKET_IFNAME=fast0 srank doctor --json
-		jq -e '.tasks[2]."listen.interface" == "fast0"' <<<"$output"
-	}
+	examine 0 env NCCL_SOCKET_IFNAME=eth0 GLOO_SOCKET_IFNAME=fast0 srun "${step[@]}" srank doctor --strict
+	finds
+	examine 0 srun "${step[@]}" env NCCL_SOCKET_IFNAME=fast0 srank doctor --json
+	jq -e '.tasks[2]."listen.interface" == "fast0"' <<<"$output"
 }
 
-@test "another network than that of MASTER_ADDR that joins nobody" {
+@test "without PMIx another network than that of MASTER_ADDR is warned of, as none is tried" {
+	local setting
+	second node1 10.77.0.1 10.77.0.2
+	second node2 10.77.0.2 10.77.0.1
+	step=(--mpi=none "${step[@]:${#mpi[@]}}")
+	for setting in NCCL_SOCKET_IFNAME=fast0 GLOO_SOCKET_IFNAME=fast0 GLOO_SOCKET_IFNAME=eth0,fast0; do
+		examine 0 env "$setting" srun "${step[@]}" srank doctor
+		finds "warning: node1 and node2: $setting takes fast0, and eth0 leads to rank 0 [[]interface-other]"
+	done
+}
+
+@test "PMIx: another network than that of MASTER_ADDR that joins nobody" {
 	second node1 10.77.0.1 ''
 	second node2 10.78.0.2 ''
 	# A network that is not there, and not the way out by the gateway.
 	broken node1 'ip route add unreachable 10.78.0.0/16' 'ip route del unreachable 10.78.0.0/16'
 	run --separate-stderr user env NCCL_SOCKET_IFNAME=fast0 srun "${step[@]}" srank doctor
 	[[ $output == *'warning: node1 and node2: NCCL_SOCKET_IFNAME=fast0 takes fast0, and eth0 leads to rank 0 [interface-other]'* ]]
-	((${#mpi[@]} == 0)) || [[ $output == *'error: 1 of 1 connections between nodes fail: node1 to node2 (no route) [mesh]'* ]]
+	[[ $output == *'error: 1 of 1 connections between nodes fail: node1 to node2 (no route) [mesh]'* ]]
 }
 
 @test "components of a heterogeneous step are different on purpose" {
@@ -841,12 +850,15 @@ readonly under='[ $SLURM_NODEID = 0 ] || export LD_PRELOAD=$PWD/preload.so; exec
 		'warning: the job has 3 nodes, and this step 2 [[]nodes-idle]'
 }
 
-@test "a rank 0 that nobody knows is found by PMIx, and told of without it" {
+@test "without PMIx a rank 0 that nobody knows is told of" {
 	printf '%s\n' node2 node1 node2 | write hosts
 	examine 1 env SLURM_HOSTFILE=hosts srun --mpi=none -n3 srank doctor
 	finds 'error: node2: the node of rank 0 is not known: *[[]step]'
 	[[ $stderr != *'does not reach'* ]]
-	((${#mpi[@]})) || return 0
+}
+
+@test "PMIx: a rank 0 that nobody knows is found" {
+	printf '%s\n' node2 node1 node2 | write hosts
 	examine 0 env SLURM_HOSTFILE=hosts srun "${mpi[@]}" -n3 srank doctor --strict
 	finds
 	[[ $output == *'to meet at node2 port '* && $output =~ 'node2  0,2 ' ]]
