@@ -22,8 +22,11 @@ teardown_file()
 setup()
 {
 	fresh
-	if ! user srun --mpi=list 2>&1 | grep -q pmix; then
-		[[ $BATS_TEST_DESCRIPTION != PMIx* ]] ||
+	# How srun starts the tasks in what is tried with PMIx and without it.
+	means=none
+	if [[ $BATS_TEST_DESCRIPTION == PMIx* ]]; then
+		means=pmix
+		user srun --mpi=list 2>&1 | grep -q pmix ||
 			skip 'SKIPPED, NOT PASSED: this Slurm has no PMIx plugin'
 	fi
 }
@@ -62,23 +65,21 @@ compare()
 	END
 	good srun --mpi=none "${options[@]}" --srank="$list" ./show plugin
 	cluster plugstack
-	good srun --mpi=none "${options[@]}" srank exec --srank "$list" ./show none
-	good env SRANK="$list" srun --mpi=none "${options[@]}" srank exec -- ./show none-variable
-	if user srun --mpi=list 2>&1 | grep -q pmix; then
-		good srun --mpi=pmix "${options[@]}" srank exec --srank "$list" ./show pmix
-	fi
+	good srun --mpi="$means" "${options[@]}" srank exec --srank "$list" ./show option
+	good env SRANK="$list" srun --mpi="$means" "${options[@]}" srank exec -- ./show variable
 	cluster plugstack "optional $PLUGIN"
 	for file in "$(home '')"/plugin.*; do
-		for other in none none-variable pmix; do
-			[[ ! -e ${file/plugin/$other} ]] || diff "$file" "${file/plugin/$other}"
+		for other in option variable; do
+			diff "$file" "${file/plugin/$other}"
 		done
 	done
-	[[ -e $(home plugin.1) && -e $(home none.1) ]]
-	grep -q "^SRANK_VERSION=" "$(home none.1)"
+	[[ -e $(home plugin.1) && -e $(home option.1) ]]
+	grep -q "^SRANK_VERSION=" "$(home option.1)"
 	find "$(home '')" -mindepth 1 -delete
 }
 
-@test "every launcher has the environment that the plugin gives, from PMIx and without it" {
+every_launcher()
+{
 	local launcher
 	for launcher in torch mmengine lightning deepspeed jax tensorflow horovod mpi; do
 		echo "$launcher"
@@ -91,7 +92,16 @@ compare()
 	compare -N2 -n2 --ntasks-per-node=1 --gres=gpu:2 -- torchrun elastic=1:2
 }
 
-@test "every way to bind GPUs gives what the plugin gives, from PMIx and without it" {
+@test "every launcher has the environment that the plugin gives without PMIx" {
+	every_launcher
+}
+
+@test "PMIx: every launcher has the environment that the plugin gives" {
+	every_launcher
+}
+
+every_binding()
+{
 	local mode
 	for mode in order mask first map:3,2,1,0 none; do
 		echo "$mode"
@@ -100,6 +110,14 @@ compare()
 	compare -N2 --ntasks-per-node=4 --gres=gpu:4 -- torch gpus=mask local=0
 	compare -N2 --ntasks-per-node=2 --gpus-per-task=2 -- torch
 	compare -N2 --ntasks-per-node=2 -- torch
+}
+
+@test "every way to bind GPUs gives what the plugin gives without PMIx" {
+	every_binding
+}
+
+@test "PMIx: every way to bind GPUs gives what the plugin gives" {
+	every_binding
 }
 
 @test "PMIx tells rank 0's node under every distribution" {
@@ -253,21 +271,27 @@ compare()
 	[[ $(awk '{ print $10 }' <<<"$output" | sort) == $'10.42.1.1\nnode1' ]]
 }
 
-@test "a program that is a launcher is taken for what it is" {
-	local mpi
+named_by_program()
+{
 	no_plugin
-	for mpi in none $(user srun --mpi=list 2>&1 | grep -ow pmix | head -n 1); do
-		write torchrun <<-'END'
-			#!/bin/bash
-			echo "$PET_RDZV_BACKEND $PET_NNODES $PET_NODE_RANK $PET_MASTER_ADDR ${RANK--} $*"
-		END
-		good srun --mpi="$mpi" -N2 --ntasks-per-node=1 --gres=gpu:1 srank exec ./torchrun a b
-		[[ $(sort <<<"$output") == $'static 2 0 node1 - a b\nstatic 2 1 node1 - a b' ]]
-		bad srun --mpi="$mpi" -N2 --ntasks-per-node=2 srank exec ./torchrun -- torchrun 'one task'
-		# Who names another knows why.
-		good srun --mpi="$mpi" -N2 --ntasks-per-node=1 --gres=gpu:1 srank exec -l torch ./torchrun
-		[[ $(sort <<<"$output") == $'    0 \n    1 ' ]]
-	done
+	write torchrun <<-'END'
+		#!/bin/bash
+		echo "$PET_RDZV_BACKEND $PET_NNODES $PET_NODE_RANK $PET_MASTER_ADDR ${RANK--} $*"
+	END
+	good srun --mpi="$means" -N2 --ntasks-per-node=1 --gres=gpu:1 srank exec ./torchrun a b
+	[[ $(sort <<<"$output") == $'static 2 0 node1 - a b\nstatic 2 1 node1 - a b' ]]
+	bad srun --mpi="$means" -N2 --ntasks-per-node=2 srank exec ./torchrun -- torchrun 'one task'
+	# Who names another knows why.
+	good srun --mpi="$means" -N2 --ntasks-per-node=1 --gres=gpu:1 srank exec -l torch ./torchrun
+	[[ $(sort <<<"$output") == $'    0 \n    1 ' ]]
+}
+
+@test "a program that is a launcher is taken for what it is without PMIx" {
+	named_by_program
+}
+
+@test "PMIx: a program that is a launcher is taken for what it is" {
+	named_by_program
 }
 
 @test "without PMIx rank 0 tests the port of the plugin's rule" {
@@ -380,7 +404,8 @@ compare()
 }
 
 # Only the port is each step's own, and where it comes from.
-@test "verbose prints the plugin's table, from PMIx and without it" {
+same_table()
+{
 	local options
 	# Of a step in a job with more CPUs, which the table knows from the job alone.
 	write steps <<-'END'
@@ -393,23 +418,22 @@ compare()
 			step --mpi="$1" "${@:2}" srank exec >"$1"
 		fi
 	END
-	for options in '-N2 --ntasks-per-node=2 --gres=gpu:2 -c1' '-N2 -n2 --gres=gpu:1' '-N1 -n1 --gres=gpu:2'; do
+	for options in "$@"; do
 		echo "$options"
 		# shellcheck disable=SC2086 # words
 		good sbatch --wait -N2 --exclusive --gres=gpu:4 --wrap "./steps plugin $options"
 		no_plugin
 		# shellcheck disable=SC2086
-		good sbatch --wait -N2 --exclusive --gres=gpu:4 --wrap "./steps none $options"
-		if user srun --mpi=list 2>&1 | grep -q pmix; then
-			# shellcheck disable=SC2086
-			good sbatch --wait -N2 --exclusive --gres=gpu:4 --wrap "./steps pmix $options"
-			diff "$(home plugin)" "$(home pmix)"
-		fi
+		good sbatch --wait -N2 --exclusive --gres=gpu:4 --wrap "./steps $means $options"
 		cluster plugstack "optional $PLUGIN"
-		# Alone, a task does not know what the others of its node have.
-		[[ $options == *--ntasks-per-node* ]] || diff "$(home plugin)" "$(home none)"
+		diff "$(home plugin)" "$(home "$means")"
 		grep -q '^NODE_RANK  NODE ' "$(home plugin)"
 	done
+}
+
+@test "verbose prints the plugin's table without PMIx" {
+	# Alone, a task does not know what the others of its node have.
+	same_table '-N2 -n2 --gres=gpu:1' '-N1 -n1 --gres=gpu:2'
 	# What only the job's variables tell: the step has one CPU, and the job more.
 	no_plugin
 	good sbatch --wait -N1 --exclusive --gres=gpu:1 --output=out --wrap \
@@ -418,6 +442,10 @@ compare()
 	local ncpus=${output%%$'\n'*}
 	((ncpus > 1))
 	[[ $output == *"one CPU to feed a GPU with; share out the job's $ncpus here: srun --cpus-per-task=$ncpus"* ]]
+}
+
+@test "PMIx: verbose prints the plugin's table" {
+	same_table '-N2 --ntasks-per-node=2 --gres=gpu:2 -c1' '-N2 -n2 --gres=gpu:1' '-N1 -n1 --gres=gpu:2'
 }
 
 @test "PMIx: missing ranks are named, by rank 0 or in its place" {
@@ -548,13 +576,19 @@ compare()
 	[[ $(sort <<<"$output") == $'0 4 0 2 0 2 node1\n1 4 0 2 1 2 node1\n2 4 1 2 0 2 node1\n3 4 1 2 1 2 node1' ]]
 }
 
-@test "--srank=help is one list for the step, and starts nothing" {
-	local mpi
+one_list()
+{
 	no_plugin
-	for mpi in none $(user srun --mpi=list 2>&1 | grep -ow pmix | head -n 1); do
-		good srun --mpi="$mpi" -N2 -n4 srank exec --srank=help echo started
-		[[ $(grep -c '^Launchers:' <<<"$output") == 1 && $output != *started* ]]
-	done
+	good srun --mpi="$means" -N2 -n4 srank exec --srank=help echo started
+	[[ $(grep -c '^Launchers:' <<<"$output") == 1 && $output != *started* ]]
+}
+
+@test "--srank=help is one list for the step, and starts nothing, without PMIx" {
+	one_list
+}
+
+@test "PMIx: --srank=help is one list for the step, and starts nothing" {
+	one_list
 }
 
 @test "outside of a step it says so, and starts nothing" {
